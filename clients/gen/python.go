@@ -1,0 +1,3 @@
+package main
+
+func python(doc *document) []byte { return nil }

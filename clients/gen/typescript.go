@@ -1,0 +1,3 @@
+package main
+
+func typescript(doc *document) []byte { return nil }

@@ -1,0 +1,111 @@
+package schema
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// MaxInteger is the largest integer of the wire: both sides of a JSON pipe can
+// hold it exactly, whatever their language.
+const MaxInteger = 1<<53 - 1
+
+// Decode reads parameters that their schema has already accepted. Member names
+// are compared exactly and integers may be written 1, 1.0 or 1e0.
+func Decode(data []byte, into any) error {
+	return json.Unmarshal(data, into, decodeOptions)
+}
+
+// Encode writes v as ECMAScript's JSON.stringify would: no spaces, members in
+// the order of their declaration, only quotes, backslashes and control
+// characters escaped (DESIGN.md, section 6). Rows compare this text, so it must
+// never change.
+func Encode(v any) ([]byte, error) {
+	return json.Marshal(v, encodeOptions)
+}
+
+// AppendTo appends the encoding of v to b.
+func AppendTo(b []byte, v any) ([]byte, error) {
+	text, err := Encode(v)
+	return append(b, text...), err
+}
+
+var encodeOptions = json.JoinOptions(json.Deterministic(true), jsontext.EscapeForHTML(false), jsontext.EscapeForJS(false))
+
+var decodeOptions = json.JoinOptions(
+	json.RejectUnknownMembers(true),
+	json.WithUnmarshalers(json.UnmarshalFromFunc(decodeInteger)),
+)
+
+func decodeInteger(d *jsontext.Decoder, into *int64) error {
+	token, err := d.ReadToken()
+	if err != nil {
+		return err
+	}
+	if token.Kind() != '0' {
+		return fmt.Errorf("want an integer, got %v", token.Kind())
+	}
+	n, err := parseInteger(token.String())
+	*into = n
+	return err
+}
+
+// parseInteger reads a JSON number that denotes an integer of the wire.
+func parseInteger(text string) (int64, error) {
+	if !strings.ContainsAny(text, ".eE") {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n > MaxInteger || n < -MaxInteger {
+			return 0, fmt.Errorf("%s is not a safe integer", text)
+		}
+		return n, nil
+	}
+	mantissa, exponent, err := splitNumber(text)
+	if err != nil {
+		return 0, err
+	}
+	return scaleInteger(mantissa, exponent)
+}
+
+// splitNumber returns the digits of a JSON number without its point, and the
+// power of ten they are to be multiplied by.
+func splitNumber(text string) (digits string, exponent int, err error) {
+	digits = text
+	if i := strings.IndexAny(text, "eE"); i >= 0 {
+		digits = text[:i]
+		if exponent, err = strconv.Atoi(text[i+1:]); err != nil {
+			return "", 0, fmt.Errorf("%s has an exponent out of range", text)
+		}
+	}
+	if whole, fraction, ok := strings.Cut(digits, "."); ok {
+		digits = whole + fraction
+		exponent -= len(fraction)
+	}
+	return digits, exponent, nil
+}
+
+func scaleInteger(digits string, exponent int) (int64, error) {
+	sign := strings.HasPrefix(digits, "-")
+	digits = strings.TrimLeft(strings.TrimPrefix(digits, "-"), "0")
+	trimmed := strings.TrimRight(digits, "0")
+	exponent += len(digits) - len(trimmed)
+	switch {
+	case trimmed == "":
+		return 0, nil
+	case exponent < 0:
+		return 0, fmt.Errorf("%se%d is not an integer", trimmed, exponent)
+	case len(trimmed)+exponent > 16:
+		return 0, fmt.Errorf("%se%d is not a safe integer", trimmed, exponent)
+	}
+	n, err := strconv.ParseInt(trimmed+strings.Repeat("0", exponent), 10, 64)
+	if err != nil || n > MaxInteger {
+		return 0, fmt.Errorf("%se%d is not a safe integer", trimmed, exponent)
+	}
+	if sign {
+		n = -n
+	}
+	return n, nil
+}
+

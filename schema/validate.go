@@ -1,0 +1,202 @@
+package schema
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	stdjson "encoding/json"
+)
+
+// Names returns the members of the method's parameters in the order in which
+// they may be sent by position.
+func (s *Spec) Names() []string {
+	names := make([]string, 0, s.Params.NumField())
+	for i := range s.Params.NumField() {
+		name, _, _ := strings.Cut(s.Params.Field(i).Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return names
+}
+
+// Bind reads the raw parameters of a call of the method into `into`, a pointer
+// to the method's parameter type. Parameters may be given by name or by
+// position, or be absent where nothing is required. It returns an [Error] of
+// the method's [Spec.InvalidCode] with every violation when they break the schema.
+func (s *Spec) Bind(params jsontext.Value, into any) error {
+	named, err := s.byName(params)
+	if err != nil {
+		return err
+	}
+	if violations := s.validate(named); violations != nil {
+		return s.invalid(violations)
+	}
+	if err := Decode(named, into); err != nil {
+		return s.invalid([]Violation{{Rule: "type", Message: "does not decode"}})
+	}
+	return nil
+}
+
+func (s *Spec) invalid(violations []Violation) *Error {
+	first := violations[0]
+	where := "the parameters"
+	if first.Pointer != "" {
+		where = first.Pointer
+	}
+	err := Errorf(s.InvalidCode(), "invalid parameters of %s: %s: %s", s.Name, where, first.Message)
+	err.Details = Details{Reason: ReasonParameters, Violations: violations}
+	return err
+}
+
+// byName turns positional parameters into an object.
+func (s *Spec) byName(params jsontext.Value) (jsontext.Value, error) {
+	switch params.Kind() {
+	case '{':
+		return params, nil
+	case '[':
+	case 0:
+		return jsontext.Value("{}"), nil
+	default:
+		return nil, s.invalid([]Violation{{Rule: "type", Message: "must be an object or an array"}})
+	}
+	var values []jsontext.Value
+	if err := json.Unmarshal(params, &values); err != nil {
+		return nil, err
+	}
+	names := s.Names()
+	if len(values) > len(names) {
+		return nil, s.invalid([]Violation{{Pointer: fmt.Sprintf("/%d", len(names)), Rule: "maxItems",
+			Message: fmt.Sprintf("takes %d positional parameters, got %d", len(names), len(values))}})
+	}
+	object := []byte{'{'}
+	for i, value := range values {
+		if i > 0 {
+			object = append(object, ',')
+		}
+		object, _ = jsontext.AppendQuote(object, names[i])
+		object = append(append(object, ':'), value...)
+	}
+	return append(object, '}'), nil
+}
+
+// validators holds what was compiled so far: nothing is compiled before a
+// method is first called.
+var validators struct {
+	sync.Mutex
+	compiler *jsonschema.Compiler
+	compiled map[string]*jsonschema.Schema
+}
+
+const documentURL = "taskforce:///openrpc.json"
+
+func validator(name string) *jsonschema.Schema {
+	validators.Lock()
+	defer validators.Unlock()
+	if validators.compiler == nil {
+		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(OpenRPC))
+		if err != nil {
+			panic("schema: embedded document: " + err.Error())
+		}
+		validators.compiler = jsonschema.NewCompiler()
+		validators.compiled = map[string]*jsonschema.Schema{}
+		if err := validators.compiler.AddResource(documentURL, document); err != nil {
+			panic("schema: embedded document: " + err.Error())
+		}
+	}
+	if validators.compiled[name] == nil {
+		validators.compiled[name] = validators.compiler.MustCompile(documentURL + "#/components/schemas/" + name)
+	}
+	return validators.compiled[name]
+}
+
+// validate returns every violation, or nil.
+func (s *Spec) validate(params jsontext.Value) []Violation {
+	decoder := stdjson.NewDecoder(bytes.NewReader(params))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return []Violation{{Rule: "type", Message: "is not JSON"}}
+	}
+	err := validator(typeName(s.Params)).Validate(value)
+	if err == nil {
+		return nil
+	}
+	broken, ok := err.(*jsonschema.ValidationError)
+	if !ok {
+		return []Violation{{Rule: "schema", Message: "cannot be validated"}}
+	}
+	violations := flatten(broken, nil)
+	slices.SortStableFunc(violations, func(a, b Violation) int { return strings.Compare(a.Pointer, b.Pointer) })
+	return violations
+}
+
+var english = message.NewPrinter(language.English)
+
+// flatten lists the leaves of a validation error.
+func flatten(e *jsonschema.ValidationError, into []Violation) []Violation {
+	if _, union := e.ErrorKind.(*kind.OneOf); union {
+		return flattenUnion(e, into)
+	}
+	for _, cause := range e.Causes {
+		into = flatten(cause, into)
+	}
+	if len(e.Causes) > 0 {
+		return into
+	}
+	pointer := pointerTo(e.InstanceLocation)
+	path := e.ErrorKind.KeywordPath()
+	rule := path[len(path)-1]
+	switch k := e.ErrorKind.(type) {
+	case *kind.AdditionalProperties:
+		for _, name := range k.Properties {
+			into = append(into, Violation{pointer + pointerTo([]string{name}), rule, "is not a known member"})
+		}
+		return into
+	case *kind.Required:
+		for _, name := range k.Missing {
+			into = append(into, Violation{pointer + pointerTo([]string{name}), rule, "is required"})
+		}
+		return into
+	case *kind.Pattern:
+		return append(into, Violation{pointer, rule, "must not be blank"})
+	}
+	return append(into, Violation{pointer, rule, e.ErrorKind.LocalizedString(english)})
+}
+
+// flattenUnion reports only the member of a union that `kind` chose, or that
+// no member has such a kind.
+func flattenUnion(e *jsonschema.ValidationError, into []Violation) []Violation {
+	at := pointerTo(e.InstanceLocation)
+	for _, branch := range e.Causes {
+		violations := flatten(branch, nil)
+		if len(violations) == 1 && violations[0].Pointer == at && violations[0].Rule == "type" {
+			return append(into, violations[0])
+		}
+		chosen := !slices.ContainsFunc(violations, func(v Violation) bool {
+			return v.Pointer == at+"/kind"
+		})
+		if chosen {
+			return append(into, violations...)
+		}
+	}
+	return append(into, Violation{at + "/kind", "oneOf", "must choose one of the known forms"})
+}
+
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+func pointerTo(location []string) string {
+	var b strings.Builder
+	for _, token := range location {
+		b.WriteString("/" + pointerEscapes.Replace(token))
+	}
+	return b.String()
+}
