@@ -138,15 +138,15 @@ func (w *typescriptWriter) comment(indent string, paragraphs ...string) {
 	}
 	w.printf("%s/**\n", indent)
 	for _, paragraph := range paragraphs {
-		for _, line := range wrap(paragraph, typescriptWidth-len(indent)-len(" * ")) {
+		for _, line := range jsdocLines(paragraph, typescriptWidth-len(indent)-len(" * ")) {
 			w.printf("%s * %s\n", indent, line)
 		}
 	}
 	w.printf("%s */\n", indent)
 }
 
-// wrap breaks text into lines of at most so many characters.
-func wrap(text string, width int) []string {
+// jsdocLines breaks text into lines of at most so many characters.
+func jsdocLines(text string, width int) []string {
 	var lines []string
 	line := ""
 	for word := range strings.FieldsSeq(text) {

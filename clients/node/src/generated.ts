@@ -1122,7 +1122,7 @@ export const RESENDS: ReadonlySet<string> = new Set<MethodName>([
 ]);
 
 /** The governor's methods, in the contract's own argument order. */
-export abstract class GovernorMethods {
+export class GovernorMethods {
   readonly #caller: Caller;
 
   constructor(caller: Caller) {
@@ -1266,7 +1266,7 @@ export abstract class GovernorMethods {
 }
 
 /** The calls about tasks. */
-export abstract class TaskMethods {
+export class TaskMethods {
   readonly #caller: Caller;
 
   constructor(caller: Caller) {
