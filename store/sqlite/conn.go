@@ -1,0 +1,146 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/dsh-taskforce/sidecar/schema"
+
+	_ "modernc.org/sqlite" // the driver
+)
+
+// conn is one SQLite connection with its prepared statements. One goroutine
+// uses it at a time.
+type conn struct {
+	db    *sql.DB
+	c     *sql.Conn
+	stmts map[string]*sql.Stmt
+	// version is PRAGMA data_version when the facts below were last learnt.
+	version int64
+	// workflow says that the other writer's table of managed tasks exists.
+	workflow bool
+}
+
+// connect opens one connection. Each has a pool of its own, because a pool of
+// several would hide which connection a pragma or transaction belongs to.
+func (s *Store) connect(ctx context.Context, readOnly bool) (*conn, error) {
+	db, err := sql.Open("sqlite", s.dsn(readOnly))
+	if err != nil {
+		return nil, configError(err, "the database cannot be opened")
+	}
+	db.SetMaxOpenConns(1)
+	c, err := db.Conn(ctx)
+	if err != nil {
+		db.Close()
+		return nil, classify(err, "the database %s cannot be opened", s.path)
+	}
+	return &conn{db: db, c: c, stmts: map[string]*sql.Stmt{}, version: -1}, nil
+}
+
+// dsn spells the options of every connection. The driver applies the pragmas
+// before the connection is used.
+func (s *Store) dsn(readOnly bool) string {
+	path := filepath.ToSlash(s.path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // a Windows drive
+	}
+	query := url.Values{}
+	query.Add("_pragma", fmt.Sprintf("busy_timeout(%d)", s.options.BusyTimeout.Milliseconds()))
+	query.Add("_pragma", "synchronous(FULL)")
+	query.Add("_pragma", "temp_store(MEMORY)")
+	query.Add("_pragma", "trusted_schema(OFF)")
+	if readOnly {
+		query.Set("mode", "ro")
+	}
+	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: query.Encode()}).String()
+}
+
+func (c *conn) close() {
+	for _, stmt := range c.stmts {
+		stmt.Close()
+	}
+	c.c.Close()
+	c.db.Close()
+}
+
+// stmt returns the prepared form of a constant query.
+func (c *conn) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
+	if stmt, ok := c.stmts[query]; ok {
+		return stmt, nil
+	}
+	stmt, err := c.c.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	c.stmts[query] = stmt
+	return stmt, nil
+}
+
+func (c *conn) exec(ctx context.Context, query string, args ...any) error {
+	stmt, err := c.stmt(ctx, query)
+	if err != nil {
+		return err
+	}
+	_, err = stmt.ExecContext(ctx, args...)
+	return err
+}
+
+// scan runs a query that returns one row. It reports false if there is none.
+func (c *conn) scan(ctx context.Context, query string, args []any, into ...any) (bool, error) {
+	stmt, err := c.stmt(ctx, query)
+	if err != nil {
+		return false, err
+	}
+	err = stmt.QueryRowContext(ctx, args...).Scan(into...)
+	if err == sql.ErrNoRows {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// refresh learns again, inside a transaction, what another process's commit
+// may have changed.
+func (c *conn) refresh(ctx context.Context) error {
+	var version int64
+	if _, err := c.scan(ctx, "PRAGMA data_version", nil, &version); err != nil {
+		return err
+	}
+	if version == c.version {
+		return nil
+	}
+	const query = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'workflow')"
+	if _, err := c.scan(ctx, query, nil, &c.workflow); err != nil {
+		return err
+	}
+	c.version = version
+	return nil
+}
+
+// setJournal sets the journal mode of a file that has just been created. While
+// other processes create it too, SQLite answers busy at once, so it is asked
+// again until the busy timeout.
+func (c *conn) setJournal(ctx context.Context, mode string, timeout time.Duration) error {
+	deadline := time.Now().Add(timeout)
+	for {
+		var got string
+		err := c.c.QueryRowContext(ctx, "PRAGMA journal_mode = "+mode).Scan(&got)
+		switch {
+		case err == nil && got == mode:
+			return nil
+		case err == nil:
+			return schema.Errorf(schema.ErrStoreConfig, "the database cannot use the journal mode %s", mode)
+		case !isBusy(err) || time.Now().After(deadline):
+			return classify(err, "the journal mode cannot be set")
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}

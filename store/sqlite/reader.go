@@ -1,0 +1,123 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/dsh-taskforce/sidecar/schema"
+	"github.com/dsh-taskforce/sidecar/store"
+)
+
+// readers is how many reads run at once. One host rarely asks for more, and
+// each connection has a page cache of its own.
+const readers = 4
+
+// reader keeps the connections that only read.
+type reader struct {
+	store *Store
+	// idle holds one entry a connection; nil stands for one that is not open.
+	idle chan *conn
+}
+
+func (r *reader) start(s *Store) {
+	r.store = s
+	r.idle = make(chan *conn, readers)
+	for range readers {
+		r.idle <- nil
+	}
+}
+
+// stop waits for running reads and closes every connection.
+func (r *reader) stop() {
+	for range readers {
+		if c := <-r.idle; c != nil {
+			c.close()
+		}
+	}
+}
+
+// Read implements [store.Store].
+func (s *Store) Read(ctx context.Context, fn func(store.Tx) error) error {
+	s.open.RLock()
+	defer s.open.RUnlock()
+	if s.closed {
+		return errClosed()
+	}
+	var c *conn
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case c = <-s.reader.idle:
+	}
+	keep, err := s.read(ctx, c, fn)
+	s.reader.idle <- keep
+	return err
+}
+
+// read runs fn on a connection and returns the connection to keep: nil if it
+// had to be closed.
+func (s *Store) read(ctx context.Context, c *conn, fn func(store.Tx) error) (keep *conn, err error) {
+	if err := s.checkFile(); err != nil {
+		if c != nil {
+			c.close()
+		}
+		return nil, err
+	}
+	if c == nil {
+		if c, err = s.connectReader(ctx); err != nil {
+			return nil, err
+		}
+	}
+	// The transaction outlives a cancelled context: interrupting SQLite in the
+	// middle would cost the connection and save little.
+	bg := context.WithoutCancel(ctx)
+	if err := c.exec(bg, "BEGIN"); err != nil {
+		c.close()
+		return nil, classify(err, "a read cannot begin")
+	}
+	err = runReading(bg, c, fn)
+	if end := c.exec(bg, "ROLLBACK"); end != nil {
+		c.close()
+		return nil, err
+	}
+	return c, err
+}
+
+func runReading(ctx context.Context, c *conn, fn func(store.Tx) error) error {
+	if err := c.refresh(ctx); err != nil {
+		return classify(err, "the database cannot be read")
+	}
+	return contain(func() error { return fn(&tx{ctx: ctx, conn: c, broken: new(error)}) })
+}
+
+// connectReader opens a connection that cannot write, on the file that the
+// store was opened on.
+func (s *Store) connectReader(ctx context.Context) (*conn, error) {
+	c, err := s.connect(ctx, s.options.ReadOnly)
+	if err != nil {
+		return nil, err
+	}
+	if s.options.ReadOnly {
+		err = c.shadow(ctx)
+	} else {
+		_, err = c.c.ExecContext(ctx, "PRAGMA query_only = ON")
+	}
+	if err == nil {
+		err = s.checkFile()
+	}
+	if err != nil {
+		c.close()
+		return nil, classify(err, "the database cannot be read")
+	}
+	return c, nil
+}
+
+// contain turns a panic of a transaction's function into an error, so that it
+// costs one call and not the process.
+func contain(fn func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &schema.Error{Code: schema.ErrInternal, Message: "the call failed inside the sidecar", Err: panicked(p)}
+		}
+	}()
+	return fn()
+}

@@ -1,0 +1,185 @@
+package sqlite
+
+import (
+	"database/sql"
+	"encoding/json"
+
+	"github.com/dsh-taskforce/sidecar/schema"
+	"github.com/dsh-taskforce/sidecar/store"
+)
+
+// Limits implements [store.Tx].
+func (t *tx) Limits(run string) (schema.Limits, error) {
+	l := schema.DefaultLimits()
+	const query = "SELECT max_active, max_writers, max_created, max_retries FROM governor_run WHERE run_id = ?"
+	_, err := t.one(query, []any{run}, &l.MaxActive, &l.MaxWriters, &l.MaxCreated, &l.MaxRetries)
+	return l, err
+}
+
+// SetLimits implements [store.Tx].
+func (t *tx) SetLimits(run string, l schema.Limits) error {
+	const query = "INSERT INTO governor_run (run_id, max_active, max_writers, max_created, max_retries) VALUES (?, ?, ?, ?, ?) ON CONFLICT (run_id) DO UPDATE SET max_active = excluded.max_active, max_writers = excluded.max_writers, max_created = excluded.max_created, max_retries = excluded.max_retries"
+	return t.exec(query, run, l.MaxActive, l.MaxWriters, l.MaxCreated, l.MaxRetries)
+}
+
+// Usage implements [store.Tx].
+func (t *tx) Usage(run string) (store.Usage, error) {
+	var u store.Usage
+	const active = "SELECT count(*), coalesce(sum(mode = 'write'), 0), coalesce(sum(state = 'unknown'), 0) FROM governor_reservation INDEXED BY sidecar_reservation_active WHERE run_id = ? AND state != 'settled'"
+	if _, err := t.one(active, []any{run}, &u.Active, &u.Writers, &u.Unknown); err != nil {
+		return u, err
+	}
+	const retained = "SELECT coalesce(sum(r.kind = 'new'), 0), count(*) > count(c.reservation_id) FROM governor_reservation r INDEXED BY sidecar_reservation_run LEFT JOIN governor_retry_charge c USING (reservation_id) WHERE r.run_id = ?"
+	_, err := t.one(retained, []any{run}, &u.Created, &u.Unaccounted)
+	return u, err
+}
+
+// Admissions implements [store.Tx].
+func (t *tx) Admissions(task int64) (store.Admissions, error) {
+	var a store.Admissions
+	const query = "SELECT coalesce(max(r.generation), 0), coalesce(max(c.rework_generation), 0), coalesce(sum(c.retry_charge), 0) FROM governor_reservation r LEFT JOIN governor_retry_charge c USING (reservation_id) WHERE r.task_id = ?"
+	if _, err := t.one(query, []any{task}, &a.Generation, &a.ReworkGeneration, &a.Charged); err != nil {
+		return a, err
+	}
+	var active schema.Execution
+	found, err := t.one("SELECT "+executionColumns+" FROM governor_reservation r WHERE task_id = ? AND state != 'settled'", []any{task}, executionFields(&active)...)
+	if found {
+		a.Active = &active
+	}
+	return a, err
+}
+
+const executionColumns = "r.reservation_id, r.run_id, r.task_id, r.generation, r.state, r.mode, r.kind, r.owner_session, r.session_id, " +
+	"(SELECT created_at FROM governor_audit a WHERE a.reservation_id = r.reservation_id AND a.action = 'reserve' LIMIT 1)"
+
+func executionFields(e *schema.Execution) []any {
+	return []any{&e.ReservationID, &e.RunID, &e.TaskID, &e.Generation, &e.State, &e.Mode, &e.Kind, &e.OwnerSession, &e.SessionID, &e.Since}
+}
+
+const reservationColumns = "rowid, reservation_id, run_id, task_id, generation, state, mode, kind, session_id, operation_key, payload, owner_session, settlement"
+
+// reservation scans a row of reservationColumns.
+func (t *tx) reservation(scan func(...any) error) (*store.Reservation, error) {
+	r := &store.Reservation{}
+	if err := scan(&r.Row, &r.ReservationID, &r.RunID, &r.TaskID, &r.Generation, &r.State, &r.Mode, &r.Kind, &r.SessionID,
+		&r.OperationKey, &r.Payload, &r.OwnerSession, &r.Settlement); err != nil {
+		return nil, err
+	}
+	var payload struct {
+		Resources []string `json:"resources"`
+	}
+	if err := json.Unmarshal([]byte(r.Payload), &payload); err != nil {
+		return nil, t.damaged(err, "a reservation's payload is not JSON")
+	}
+	if r.Resources = payload.Resources; r.Resources == nil {
+		r.Resources = []string{}
+	}
+	return r, nil
+}
+
+func (t *tx) reservationWhere(condition string, args ...any) (*store.Reservation, error) {
+	var found *store.Reservation
+	err := t.all("SELECT "+reservationColumns+" FROM governor_reservation WHERE "+condition, args, func(rows *sql.Rows) (err error) {
+		found, err = t.reservation(rows.Scan)
+		return err
+	})
+	return found, err
+}
+
+// Reservation implements [store.Tx].
+func (t *tx) Reservation(id string) (*store.Reservation, error) {
+	return t.reservationWhere("reservation_id = ?", id)
+}
+
+// ReservationByKey implements [store.Tx].
+func (t *tx) ReservationByKey(run, operationKey string) (*store.Reservation, error) {
+	return t.reservationWhere("run_id = ? AND operation_key = ?", run, operationKey)
+}
+
+// InsertReservation implements [store.Tx].
+func (t *tx) InsertReservation(r *store.Reservation, c schema.RetryCharge) error {
+	const query = "INSERT INTO governor_reservation (reservation_id, run_id, task_id, operation_key, payload, generation, mode, kind, state, owner_session) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+	row, err := t.insert(query, r.ReservationID, r.RunID, r.TaskID, r.OperationKey, r.Payload, r.Generation, r.Mode, r.Kind, r.State, r.OwnerSession)
+	if err != nil {
+		return err
+	}
+	r.Row = row
+	if err := t.InsertRetryCharge(c); err != nil {
+		return err
+	}
+	for _, key := range r.Resources {
+		const hold = "INSERT INTO governor_hold (reservation_id, resource_key, mode) VALUES (?, ?, ?)"
+		if err := t.exec(hold, r.ReservationID, key, r.Mode); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SaveReservation implements [store.Tx].
+func (t *tx) SaveReservation(r *store.Reservation) error {
+	const query = "UPDATE governor_reservation SET state = ?, owner_session = ?, session_id = ?, settlement = ? WHERE reservation_id = ?"
+	if err := t.exec(query, r.State, r.OwnerSession, r.SessionID, r.Settlement, r.ReservationID); err != nil {
+		return err
+	}
+	if r.State != schema.Settled {
+		return nil
+	}
+	return t.exec("DELETE FROM governor_hold WHERE reservation_id = ?", r.ReservationID)
+}
+
+// Conflicts implements [store.Tx].
+func (t *tx) Conflicts(key string, mode schema.Mode) ([]store.Conflict, error) {
+	const query = "SELECT h.resource_key, h.mode, " + executionColumns + " FROM governor_hold h JOIN governor_reservation r USING (reservation_id) WHERE h.resource_key = ? AND (h.mode = 'write' OR ? = 'write') ORDER BY r.rowid"
+	var list []store.Conflict
+	err := t.all(query, []any{key, mode}, func(rows *sql.Rows) error {
+		var c store.Conflict
+		err := rows.Scan(append([]any{&c.ResourceKey, &c.Mode}, executionFields(&c.Execution)...)...)
+		c.ReservationID = c.Execution.ReservationID
+		list = append(list, c)
+		return err
+	})
+	return list, err
+}
+
+// RetryCharge implements [store.Tx].
+func (t *tx) RetryCharge(reservation string) (*schema.RetryCharge, error) {
+	c := &schema.RetryCharge{}
+	const query = "SELECT reservation_id, rework_generation, retry_charge, source FROM governor_retry_charge WHERE reservation_id = ?"
+	found, err := t.one(query, []any{reservation}, &c.ReservationID, &c.ReworkGeneration, &c.RetryCharge, &c.Source)
+	if err != nil || !found {
+		return nil, err
+	}
+	return c, nil
+}
+
+// InsertRetryCharge implements [store.Tx].
+func (t *tx) InsertRetryCharge(c schema.RetryCharge) error {
+	const query = "INSERT INTO governor_retry_charge (reservation_id, rework_generation, retry_charge, source) VALUES (?, ?, ?, ?)"
+	return t.exec(query, c.ReservationID, c.ReworkGeneration, c.RetryCharge, c.Source)
+}
+
+// Unaccounted implements [store.Tx].
+func (t *tx) Unaccounted() ([]store.Unaccounted, error) {
+	const query = `SELECT r.reservation_id, r.task_id, r.kind, coalesce(k.evidence_generation, 0),
+			coalesce((SELECT max(c.rework_generation) FROM governor_reservation o JOIN governor_retry_charge c USING (reservation_id) WHERE o.task_id = r.task_id), 0),
+			r.generation = max(r.generation) OVER (PARTITION BY r.task_id)
+		FROM governor_reservation r LEFT JOIN task k ON k.id = r.task_id
+		WHERE NOT EXISTS (SELECT 1 FROM governor_retry_charge c WHERE c.reservation_id = r.reservation_id)
+		ORDER BY r.rowid`
+	var list []store.Unaccounted
+	err := t.all(query, nil, func(rows *sql.Rows) error {
+		var u store.Unaccounted
+		defer func() { list = append(list, u) }()
+		return rows.Scan(&u.ReservationID, &u.TaskID, &u.Kind, &u.EvidenceGeneration, &u.Recorded, &u.Newest)
+	})
+	return list, err
+}
+
+// AppendAudit implements [store.Tx].
+func (t *tx) AppendAudit(e *schema.AuditEntry) (err error) {
+	e.CreatedAt = store.Timestamp(t.Now())
+	const query = "INSERT INTO governor_audit (run_id, reservation_id, action, role, session_id, details, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)"
+	e.ID, err = t.insert(query, e.RunID, e.ReservationID, e.Action, e.Role, e.SessionID, string(e.Details), e.CreatedAt)
+	return err
+}
