@@ -34,6 +34,10 @@ var pythonEnums = []struct{ name, owner, member string }{
 	{"ErrorCode", "ErrorData", "code"},
 }
 
+// pythonByHand are the methods that the client offers in a form of its own: an
+// iterator of changes, and the start and end of the connection.
+var pythonByHand = []string{"governor.watch", "governor.unwatch", "initialize", "shutdown"}
+
 // pythonKeywords are Python's reserved words that JSON member names might use.
 var pythonKeywords = []string{"as", "class", "def", "except", "from", "global", "import", "in", "is", "not", "or", "pass", "return", "with", "yield"}
 
@@ -182,6 +186,10 @@ func (f *pythonFile) writeType(name string) {
 		return
 	}
 	f.done[name] = true
+	if name == "TransactionCall" {
+		f.writeTransactionCalls()
+		return
+	}
 	definition := f.doc.Components.Schemas[name]
 	for _, ref := range pythonReferences(definition) {
 		f.writeType(ref)
@@ -194,6 +202,38 @@ func (f *pythonFile) writeType(name string) {
 		return
 	}
 	f.writeTypedDict(name, definition)
+}
+
+// writeTransactionCalls writes a type for each call that a transaction may
+// contain, so that its parameters are checked as those of the call alone.
+func (f *pythonFile) writeTransactionCalls() {
+	var names []string
+	for _, m := range f.doc.Methods {
+		if !schema.Lookup(m.Name).Is(schema.Composes) {
+			continue
+		}
+		params := pythonParams(m)
+		f.writeType(params)
+		name := "_" + pythonClass(m.Name) + "Call"
+		names = append(names, name)
+		f.line(0, "")
+		f.line(0, "")
+		f.line(0, "class %s(TypedDict):", name)
+		f.line(1, "method: Literal[%q]", m.Name)
+		f.line(1, "params: %s", params)
+	}
+	f.line(0, "")
+	f.line(0, "")
+	f.list("TransactionCall = Union[", names, "]")
+	f.docstring(0, f.doc.Components.Schemas["TransactionCall"].Description)
+}
+
+// pythonParams names the type of a method's parameters.
+func pythonParams(m method) string {
+	if m.Params[0].Name == "input" {
+		return strings.TrimSuffix(pythonRefName(m.Params[0].Schema.Ref), "Input") + "Params"
+	}
+	return schema.Lookup(m.Name).Params.Name()
 }
 
 // writeTypedDict writes an object type. Members that are reserved words need
@@ -361,7 +401,7 @@ func (f *pythonFile) enumOf(values []any) string {
 func (f *pythonFile) writeGroups() {
 	groups := map[string][]method{}
 	for _, m := range f.doc.Methods {
-		if m.Result != nil {
+		if m.Result != nil && !slices.Contains(pythonByHand, m.Name) {
 			groups[pythonGroup(m.Name)] = append(groups[pythonGroup(m.Name)], m)
 		}
 	}
@@ -382,7 +422,7 @@ func pythonGroup(name string) string {
 }
 
 func (f *pythonFile) writeGroup(group string, methods []method, async bool) {
-	class, call := strings.ToUpper(group[:1])+group[1:]+"Calls", "Call"
+	class, call := pythonClass(group)+"Calls", "Call"
 	flavour := "blocking"
 	if async {
 		class, call, flavour = "Async"+class, "AsyncCall", "asyncio"
@@ -447,10 +487,14 @@ func pythonMethodDoc(m method) []string {
 	if params != nil {
 		paragraphs = append(paragraphs, strings.Join(params, "\n"))
 	}
-	if !m.Resends {
-		paragraphs = append(paragraphs, "Raises `E_SIDECAR_LOST` if the sidecar dies before it answers; the outcome is unknown then.")
+	var codes []string
+	for _, code := range schema.Lookup(m.Name).Errors {
+		codes = append(codes, "`"+string(code)+"`")
 	}
-	return paragraphs
+	if !m.Resends {
+		codes = append(codes, "`E_SIDECAR_LOST`")
+	}
+	return append(paragraphs, "Raises "+strings.Join(codes, ", ")+".")
 }
 
 // pythonArguments spells the parameters object of a call.
@@ -466,6 +510,15 @@ func pythonArguments(params []descriptor) string {
 		return "_given(" + object + ")"
 	}
 	return object
+}
+
+// pythonClass turns a name such as governor.markUnknown into GovernorMarkUnknown.
+func pythonClass(name string) string {
+	var b strings.Builder
+	for part := range strings.SplitSeq(name, ".") {
+		b.WriteString(strings.ToUpper(part[:1]) + part[1:])
+	}
+	return b.String()
 }
 
 // pythonName turns a name such as markUnknown into mark_unknown.
