@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -24,7 +25,11 @@ type conn struct {
 	version int64
 	// workflow says that the other writer's table of managed tasks exists.
 	workflow bool
+	// foreign says that the file may lack our indexes, so that none can be demanded.
+	foreign bool
 }
+
+var indexedBy = regexp.MustCompile(` INDEXED BY \w+`)
 
 // connect opens one connection. Each has a pool of its own, because a pool of
 // several would hide which connection a pragma or transaction belongs to.
@@ -73,7 +78,11 @@ func (c *conn) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
 	if stmt, ok := c.stmts[query]; ok {
 		return stmt, nil
 	}
-	stmt, err := c.c.PrepareContext(ctx, query)
+	text := query
+	if c.foreign {
+		text = indexedBy.ReplaceAllString(query, "")
+	}
+	stmt, err := c.c.PrepareContext(ctx, text)
 	if err != nil {
 		return nil, err
 	}

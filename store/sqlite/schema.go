@@ -184,6 +184,7 @@ func (c *conn) columns(ctx context.Context, table string) (map[string]bool, erro
 // shadow makes the connection see every table and column of this version,
 // empty where the file lacks them, without touching the file.
 func (c *conn) shadow(ctx context.Context) error {
+	c.foreign = true
 	for _, table := range tables {
 		columns, err := c.columns(ctx, table.name)
 		if err != nil {
