@@ -1,6 +1,6 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { delimiter, join } from 'node:path';
+import { delimiter, join, resolve } from 'node:path';
 
 import { failure } from './errors.js';
 
@@ -32,7 +32,7 @@ export function findBinary(given: string | undefined, env: NodeJS.ProcessEnv): s
 function only(path: string, source: string): string {
   const problem = unusable(path);
   if (problem) throw notFound([`${source}: ${path}: ${problem}`]);
-  return path;
+  return resolve(path);
 }
 
 function installed(platformPackage: string): string | undefined {
