@@ -1,0 +1,191 @@
+"""One sidecar process, for the blocking client.
+
+Callers write their own frames and wait; one thread reads the answers, and another one drains
+stderr, so that the sidecar never blocks on either.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import subprocess
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future
+from typing import IO, Any, cast
+
+from ._errors import TaskforceError, closed, lost, start_failed
+from ._generated import InitializeResult
+from ._launch import EXIT_GRACE, READ_SIZE, Launch, Tail
+from ._session import Listener, Session, handshake_error, initialize_params
+
+# Without it, a host with a window but no console would show one on Windows.
+CREATION_FLAGS = getattr(subprocess, "CREATE_NO_WINDOW", 0)
+
+
+class Connection:
+    """A sidecar from its start to its end."""
+
+    def __init__(self, launch: Launch) -> None:
+        """Starts the sidecar and exchanges versions with it."""
+        self._session = Session()
+        self._lock = threading.Lock()  # guards the session
+        self._writing = threading.Lock()  # one frame at a time
+        self._watching = threading.Lock()  # one watch or unwatch at a time
+        self._closing = False
+        self._tail = Tail()
+        self._started = time.monotonic()
+        try:
+            self._process = subprocess.Popen(
+                launch.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=launch.env,
+                bufsize=0,
+                creationflags=CREATION_FLAGS,
+            )
+        except OSError as error:
+            raise start_failed(f"cannot start {launch.command[0]}: {error}") from error
+        self._stdin = cast("IO[bytes]", self._process.stdin)
+        self._drainer = threading.Thread(target=self._drain, name="taskforce-stderr", daemon=True)
+        self._drainer.start()
+        self._reader = threading.Thread(target=self._read, name="taskforce-stdout", daemon=True)
+        self._reader.start()
+        self.server = self._initialize(launch.timeout)
+
+    @property
+    def pid(self) -> int:
+        """The process id of the sidecar."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether calls can still be sent."""
+        return self._session.lost is None
+
+    @property
+    def lived(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._started
+
+    def _initialize(self, timeout: float) -> InitializeResult:
+        reply: Future[InitializeResult] = Future()
+        try:
+            with self._lock:
+                _, frame = self._session.request("initialize", initialize_params(), reply)
+            self._send(frame)
+            server = reply.result(timeout)
+            self._session.open(server)
+            return server
+        except concurrent.futures.TimeoutError:
+            self._abort()
+            raise start_failed(f"the sidecar did not answer within {timeout} seconds") from None
+        except TaskforceError as error:
+            self._abort()
+            raise handshake_error(error) from None
+        except BaseException:
+            self._abort()
+            raise
+
+    def _abort(self) -> None:
+        self._process.kill()
+        self._reader.join()
+
+    def call(self, method: str, params: Mapping[str, Any]) -> Any:
+        """Sends one call and waits for its answer."""
+        reply: Future[Any] = Future()
+        with self._lock:
+            id, frame = self._session.request(method, params, reply)
+        sent = False
+        try:
+            self._send(frame)
+            sent = True
+            return reply.result()
+        finally:
+            if not reply.done():  # interrupted, for example by Ctrl-C
+                self._cancel(id, sent)
+
+    def _cancel(self, id: int, sent: bool) -> None:
+        with self._lock:
+            frame = self._session.abandon(id, sent)
+        if frame and not self._closing:
+            self._send(frame)
+
+    def _send(self, frame: bytes) -> None:
+        with self._writing:
+            if self._closing:
+                raise closed()
+            try:
+                rest = memoryview(frame)
+                while rest:
+                    rest = rest[self._stdin.write(rest) :]
+            except BaseException as error:
+                # Either it reads no more, or an interrupt cut the frame, which would garble the
+                # next one: nothing more can be asked of it.
+                self._process.kill()
+                if not isinstance(error, (OSError, ValueError)):
+                    raise
+
+    def _read(self) -> None:
+        """Hands answers to those who wait for them, until the sidecar ends."""
+        fault = None
+        stdout = cast("IO[bytes]", self._process.stdout)
+        try:
+            while data := stdout.read(READ_SIZE):
+                with self._lock:
+                    self._session.receive(data)
+        except TaskforceError as error:
+            fault = error
+            self._process.kill()
+        try:
+            status = self._process.wait(EXIT_GRACE)
+        except subprocess.TimeoutExpired:
+            # It closed its output but did not end.
+            self._process.kill()
+            status = self._process.wait()
+        self._drainer.join(EXIT_GRACE)
+        with self._lock:
+            self._session.lose(fault or lost(self._tail.obituary(status)))
+        stdout.close()
+        with self._writing:
+            self._stdin.close()
+
+    def _drain(self) -> None:
+        with cast("IO[bytes]", self._process.stderr) as stderr:
+            while data := stderr.read(READ_SIZE):
+                self._tail.write(data)
+
+    def watch(self, run_id: str, listener: Listener) -> None:
+        """Tells the listener of every change of the run from now on."""
+        with self._watching:
+            with self._lock:
+                self._session.listen(run_id, listener)
+            try:
+                self.call("governor.watch", {"runId": run_id})
+            except BaseException:
+                with self._lock:
+                    self._session.unlisten(run_id, listener)
+                raise
+
+    def unwatch(self, run_id: str, listener: Listener) -> None:
+        """Ends what `watch` began."""
+        with self._watching:
+            with self._lock:
+                last = self._session.unlisten(run_id, listener)
+            if last:
+                self.call("governor.unwatch", {"runId": run_id})
+
+    def close(self, timeout: float) -> None:
+        """Ends the sidecar's input, and waits until it has answered everything and is gone."""
+        deadline = time.monotonic() + timeout
+        if not self._writing.acquire(timeout=timeout):
+            # Somebody's frame does not get through: the sidecar no longer reads.
+            self._process.kill()
+            self._writing.acquire()
+        self._closing = True
+        self._stdin.close()
+        self._writing.release()
+        self._reader.join(max(0.0, deadline - time.monotonic()))
+        if self._reader.is_alive():
+            self._abort()

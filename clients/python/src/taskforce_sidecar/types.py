@@ -1,0 +1,3 @@
+"""The types of the wire contract."""
+
+from ._generated import *  # noqa: F403
