@@ -33,6 +33,13 @@ const behaviours = {
   silent: () => {},
   'no-id': () =>
     reply(null, { error: { code: -32700, message: 'not strict JSON', data: { code: 'E_PARSE' } } }),
+  // Drops its first call when asked to; the second had begun.
+  cancelled({ id, method, params }) {
+    if (method !== '$/cancelRequest') return console.error(`received ${id}`);
+    if (params.id > 1) return reply(params.id, { result: { text: 'it had begun' } });
+    const data = { code: 'E_CANCELLED', retryable: false };
+    reply(params.id, { error: { code: -32800, message: 'cancelled', data } });
+  },
   dies: () => process.kill(process.pid, 'SIGKILL'),
   'no-data': ({ id }) => reply(id, { error: { code: -32010, message: 'busy' } }),
   noisy: ({ id }) => {
