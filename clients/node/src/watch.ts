@@ -72,7 +72,7 @@ export class Watch implements AsyncIterableIterator<ChangedParams> {
       const error = this.#end?.error;
       if (this.#changed) {
         this.#changed = false;
-        waiter.resolve({ value: { runId: this.#runId } });
+        waiter.resolve({ done: false, value: { runId: this.#runId } });
       } else if (error) {
         this.#end = {};
         waiter.reject(error);

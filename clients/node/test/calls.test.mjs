@@ -86,6 +86,13 @@ test('tasks go from open to accepted, by way of a rejection', async (t) => {
   );
 });
 
+test('a long call goes through whole, in both directions', async (t) => {
+  const { store } = open(t);
+  const title = 'a\u2028\u{1f680}\n'.repeat(200_000);
+  const { task_id } = await store.task.open({ title }, RUN, lead);
+  assert.equal((await store.task.get({ task_id }, RUN, lead)).title, title);
+});
+
 test('a budget refusal tells the limit and who uses it', async (t) => {
   const { store, governor } = open(t);
   for (const session of ['a', 'b']) {

@@ -9,6 +9,7 @@ import { createInterface } from 'node:readline';
 const [binary, marker] = process.argv.slice(-2);
 const args = process.argv.slice(2, -2);
 const sidecar = spawn(binary, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+sidecar.on('exit', (status) => process.exit(status ?? 1));
 const reserves = new Set();
 
 createInterface({ input: process.stdin })
