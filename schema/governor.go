@@ -511,3 +511,12 @@ type ChangedParams struct {
 	// The run that some process changed.
 	RunID string `json:"runId"`
 }
+
+// Scope returns whom a call speaks for.
+func (c *Call[Input]) Scope() (run string, authority *Authority) { return c.RunID, &c.Authority }
+
+// Scope returns the run that is asked about.
+func (p *RunParams) Scope() (run string, authority *Authority) { return p.RunID, nil }
+
+// Scope returns the run that is asked about.
+func (p *HistoryParams) Scope() (run string, authority *Authority) { return p.RunID, nil }

@@ -108,4 +108,3 @@ func scaleInteger(digits string, exponent int) (int64, error) {
 	}
 	return n, nil
 }
-

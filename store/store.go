@@ -35,6 +35,11 @@ type Store interface {
 	// done must not block.
 	Submit(ctx context.Context, fn func(Tx) error, done func(error))
 
+	// Watch calls changed after commits of any process, this one included, until
+	// ctx ends; several commits may share one call. It returns when it can no
+	// longer tell, with nil after the end of ctx.
+	Watch(ctx context.Context, changed func()) error
+
 	// Identity says which store this is and what keeps it.
 	Identity() Identity
 
@@ -138,7 +143,7 @@ type Tx interface {
 	SaveTask(t *Task) error
 	// Tasks lists the run's tasks; an empty status means every status.
 	Tasks(run string, status schema.TaskStatus, page Page) ([]schema.Task, error)
-	AppendTaskEvent(e *schema.TaskEvent) error
+	AppendTaskEvent(run string, e *schema.TaskEvent) error
 	TaskEvents(task int64, page Page) ([]schema.TaskEvent, error)
 
 	// Limits returns the run's limits, the defaults if it was never extended.
@@ -173,6 +178,16 @@ type Tx interface {
 	Audit(run string, page Page) ([]schema.AuditEntry, error)
 	// Runs lists the keys of the runs that anything is known about, in the order of their bytes.
 	Runs(after string, limit int64) ([]string, error)
+	// Version changes whenever anything of the run has changed.
+	Version(run string) (Version, error)
+}
+
+// Version tells two states of a run apart.
+type Version struct {
+	Audit, Event int64
+	// Task is when a task of the run last changed: the other writer changes
+	// tasks without leaving events.
+	Task string
 }
 
 // Charged is a retry charge with its position in the order of admission and its task.

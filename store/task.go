@@ -193,7 +193,7 @@ func move(tx Tx, t *Task, to schema.TaskStatus, action string, a schema.Authorit
 }
 
 func appendEvent(tx Tx, t *Task, action string, a schema.Authority, from *schema.TaskStatus, note *string) error {
-	return tx.AppendTaskEvent(&schema.TaskEvent{
+	return tx.AppendTaskEvent(*t.RunID, &schema.TaskEvent{
 		TaskID: t.TaskID, Action: action, Role: a.Role, SessionID: a.SessionID, From: from, To: t.Status,
 		EvidenceGeneration: t.EvidenceGeneration, Note: note, CreatedAt: t.UpdatedAt,
 	})

@@ -36,8 +36,8 @@ var tables = []struct{ name, columns string }{
 	{"governor_audit", `id INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL, reservation_id TEXT,
 		action TEXT NOT NULL, role TEXT NOT NULL, session_id TEXT NOT NULL, details TEXT NOT NULL, created_at TEXT NOT NULL`},
 
-	{"task_event", `id INTEGER PRIMARY KEY AUTOINCREMENT, task_id INTEGER NOT NULL, action TEXT NOT NULL,
-		role TEXT NOT NULL, session_id TEXT NOT NULL, from_status TEXT, to_status TEXT NOT NULL,
+	{"task_event", `id INTEGER PRIMARY KEY AUTOINCREMENT, task_id INTEGER NOT NULL, run_id TEXT NOT NULL,
+		action TEXT NOT NULL, role TEXT NOT NULL, session_id TEXT NOT NULL, from_status TEXT, to_status TEXT NOT NULL,
 		evidence_generation INTEGER NOT NULL, note TEXT, created_at TEXT NOT NULL`},
 	{"sidecar_meta", `key TEXT PRIMARY KEY, value TEXT NOT NULL`},
 }
@@ -57,6 +57,7 @@ var indexes = []string{
 	"CREATE INDEX IF NOT EXISTS sidecar_audit_run ON governor_audit(run_id)",
 	"CREATE INDEX IF NOT EXISTS sidecar_audit_reserved ON governor_audit(reservation_id) WHERE action = 'reserve'",
 	"CREATE INDEX IF NOT EXISTS sidecar_event_task ON task_event(task_id)",
+	"CREATE INDEX IF NOT EXISTS sidecar_event_run ON task_event(run_id)",
 }
 
 // laterColumns are the columns of task that older files lack.

@@ -98,3 +98,10 @@ func (t *tx) Runs(after string, limit int64) ([]string, error) {
 	})
 	return list, err
 }
+
+// Version implements [store.Tx].
+func (t *tx) Version(run string) (v store.Version, err error) {
+	const query = "SELECT coalesce((SELECT max(id) FROM governor_audit WHERE run_id = ?1), 0), coalesce((SELECT max(id) FROM task_event WHERE run_id = ?1), 0), coalesce((SELECT max(updated_at) FROM task WHERE run_id = ?1), '')"
+	_, err = t.one(query, []any{run}, &v.Audit, &v.Event, &v.Task)
+	return v, err
+}

@@ -1,0 +1,143 @@
+package rpc
+
+import (
+	"context"
+	"strings"
+
+	"github.com/dsh-taskforce/sidecar/governor"
+	"github.com/dsh-taskforce/sidecar/schema"
+	"github.com/dsh-taskforce/sidecar/store"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// operation is a method bound to its handler.
+type operation struct {
+	spec *schema.Spec
+	// bind reads the parameters and returns what is to be run in a transaction;
+	// nil for an operation on the session.
+	bind func(s *session, params jsontext.Value) (func(store.Tx) (any, error), error)
+	// call runs an operation on the session.
+	call func(ctx context.Context, s *session, params jsontext.Value) (any, error)
+}
+
+// operations holds every method that is answered. It is filled once, at the
+// start, from the method table; a test sees to it that no method is missing.
+var operations = map[string]*operation{}
+
+func init() {
+	onTx(schema.Reserve, governor.Reserve)
+	onTx(schema.Bind, governor.Bind)
+	onTx(schema.MarkUnknown, governor.MarkUnknown)
+	onTx(schema.Settle, governor.Settle)
+	onTx(schema.ExtendBudget, governor.ExtendBudget)
+	onTx(schema.GetSnapshot, governor.Snapshot)
+	onTx(schema.Check, governor.Check)
+	onTx(schema.GetSummary, governor.Summary)
+	onTx(schema.History, governor.History)
+	onTx(schema.OpenTask, store.Open)
+	onTx(schema.ClaimTask, store.Claim)
+	onTx(schema.SubmitTask, store.Submit)
+	onTx(schema.AcceptTask, store.Accept)
+	onTx(schema.RejectTask, store.Reject)
+	onTx(schema.CancelTask, store.Cancel)
+	onTx(schema.GetTask, store.Get)
+	onTx(schema.TaskHistory, store.History)
+	onTx(schema.ListTasks, store.List)
+	onPinnedTx(schema.Runs, runs)
+	add(&operation{spec: schema.Transaction.Spec, bind: bindTransaction})
+
+	onSession(schema.NativeAdapter, (*session).nativeAdapter)
+	onSession(schema.Watch, (*session).watch)
+	onSession(schema.Unwatch, (*session).unwatch)
+	onSession(schema.Initialize, (*session).initialize)
+	onSession(schema.Ping, (*session).ping)
+	onSession(schema.Shutdown, (*session).stop)
+	onSession(schema.Discover, (*session).discover)
+	onSession(schema.Exit, (*session).needsNotification)
+	onSession(schema.Cancel, (*session).cancelRequest)
+}
+
+func add(op *operation) { operations[op.spec.Name] = op }
+
+// onTx binds a method to a function over a transaction.
+func onTx[P, R any](m schema.Method[P, R], handler func(store.Tx, *P) (*R, error)) {
+	onPinnedTx(m, func(_ pin, tx store.Tx, p *P) (*R, error) { return handler(tx, p) })
+}
+
+// onPinnedTx is onTx for a function that answers a pinned connection otherwise.
+func onPinnedTx[P, R any](m schema.Method[P, R], handler func(pin, store.Tx, *P) (*R, error)) {
+	add(&operation{spec: m.Spec, bind: func(s *session, params jsontext.Value) (func(store.Tx) (any, error), error) {
+		p := new(P)
+		if err := m.Bind(params, p); err != nil {
+			return nil, err
+		}
+		if err := s.pin().check(m.Spec, p); err != nil {
+			return nil, err
+		}
+		return func(tx store.Tx) (any, error) {
+			result, err := handler(s.pin(), tx, p)
+			if err != nil {
+				return nil, err
+			}
+			return result, nil
+		}, nil
+	}})
+}
+
+// onSession binds a method to a function over the session.
+func onSession[P, R any](m schema.Method[P, R], handler func(*session, context.Context, *P) (*R, error)) {
+	add(&operation{spec: m.Spec, call: func(ctx context.Context, s *session, params jsontext.Value) (any, error) {
+		p := new(P)
+		if m.Spec.Params.NumField() > 0 || len(params) > 0 && m.Name != schema.NativeAdapter.Name {
+			if err := m.Bind(params, p); err != nil {
+				return nil, err
+			}
+		}
+		if err := s.pin().check(m.Spec, p); err != nil {
+			return nil, err
+		}
+		return handler(s, ctx, p)
+	}})
+}
+
+// begin starts the operation for a call.
+func (op *operation) begin(s *session, q queued) {
+	if op.call != nil {
+		result, err := op.call(q.call.ctx, s, q.call.params)
+		s.reply(q, result, err)
+		return
+	}
+	fn, err := op.bind(s, q.call.params)
+	if err == nil && op.needsMigration() {
+		err = s.prepare(q.call.ctx)
+	}
+	switch {
+	case err != nil:
+		s.reply(q, nil, err)
+	case op.spec.Is(schema.Mutates):
+		s.submit(q, fn)
+	default:
+		s.read(q, fn)
+	}
+}
+
+// needsMigration reports whether the retry accounting must be complete before the operation.
+func (op *operation) needsMigration() bool {
+	return strings.HasPrefix(op.spec.Name, "governor.") || op.spec == schema.Transaction.Spec
+}
+
+// runs answers a pinned connection with its own run only.
+func runs(pinned pin, tx store.Tx, p *schema.RunsParams) (*schema.RunsPage, error) {
+	if pinned.RunID == "" {
+		return governor.Runs(tx, p)
+	}
+	run, err := governor.Run(tx, pinned.RunID)
+	if err != nil {
+		return nil, err
+	}
+	page := &schema.RunsPage{}
+	if p.After < pinned.RunID {
+		page.Items = append(page.Items, *run)
+	}
+	return page, nil
+}
