@@ -1,13 +1,87 @@
-# The targets that README.md and CONTRIBUTING.md speak of.
+# The targets that README.md and CONTRIBUTING.md speak of; `make help` lists them.
 
 GO ?= go
+PYTHON ?= python3
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
+NODE_DIR := clients/node
+PYTHON_DIR := clients/python
+VENV := $(PYTHON_DIR)/.venv
+VENV_PYTHON := $(CURDIR)/$(VENV)/bin/python
+export TASKFORCE_BINARY := $(CURDIR)/bin/taskforce
+
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+FUZZTIME ?= 60s
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | expand -t 16
 
 .PHONY: build
-build: ## the static binary, bin/taskforce
+build: ## build the static binary, bin/taskforce
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/taskforce ./cmd/taskforce
 
+.PHONY: demo
+demo: build node ## run both example hosts: real programs that spawn the sidecar
+	node $(NODE_DIR)/examples/host.mjs
+	PYTHONPATH=$(PYTHON_DIR)/src $(PYTHON) $(PYTHON_DIR)/examples/host.py
+
+.PHONY: test
+test: build test-go test-node test-python ## run every test against the real binary
+
+.PHONY: test-go
+test-go:
+	$(GO) test -race ./...
+
+.PHONY: test-node
+test-node: build node
+	cd $(NODE_DIR) && npm test
+
+.PHONY: test-python
+test-python: build $(VENV)/ready
+	cd $(PYTHON_DIR) && $(VENV_PYTHON) -m pytest -q
+
+.PHONY: node
+node: $(NODE_DIR)/node_modules/.package-lock.json
+	cd $(NODE_DIR) && npm run --silent build
+
+$(NODE_DIR)/node_modules/.package-lock.json: $(NODE_DIR)/package-lock.json
+	cd $(NODE_DIR) && npm ci --no-audit --no-fund
+
+$(VENV)/ready: $(PYTHON_DIR)/requirements-dev.txt
+	$(PYTHON) -m venv $(VENV)
+	$(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check -r $(PYTHON_DIR)/requirements-dev.txt
+	touch $@
+
 .PHONY: generate
-generate: ## everything that derives from package schema
+generate: ## write again what derives from package schema
 	$(GO) run ./clients/gen
+
+.PHONY: lint
+lint: lint-go lint-node lint-python ## run every formatter and linter
+
+.PHONY: lint-go
+lint-go:
+	@unformatted=$$(gofmt -l cmd clients governor rpc schema store); \
+	if [ -n "$$unformatted" ]; then echo "not gofmt-ed: $$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+	$(GO) run $(GOLANGCI) run
+
+.PHONY: lint-node
+lint-node: node
+	cd $(NODE_DIR) && npm run --silent lint && npm run --silent types
+
+.PHONY: lint-python
+lint-python: $(VENV)/ready
+	cd $(PYTHON_DIR) && $(VENV_PYTHON) -m ruff format --check . && $(VENV_PYTHON) -m ruff check . && $(VENV_PYTHON) -m mypy
+
+.PHONY: cross
+cross: ## compile and vet for every platform
+	@for platform in $(PLATFORMS); do \
+		echo "$$platform"; \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 $(GO) build -trimpath -o /dev/null ./cmd/taskforce && \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GO) vet ./... || exit 1; \
+	done
