@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 
 import { findBinary } from './binary.js';
-import { aborted, failure, fromWire } from './errors.js';
+import { failure, fromWire, TaskforceError } from './errors.js';
 import { encode } from './frames.js';
 import { type InitializeResult, type MethodName, PROTOCOL } from './generated.js';
 import { PendingCall } from './pending.js';
@@ -115,7 +115,7 @@ export class Connection {
       this.#sidecar = sidecar;
       this.#initialize(sidecar);
     } catch (error) {
-      this.#failAll(error as Error);
+      this.#failAll(error instanceof TaskforceError ? error : notStarted(error));
     }
   }
 
@@ -170,14 +170,15 @@ export class Connection {
     if (!call) return;
     this.#losses = 0;
     this.#settle(call, () => {
-      if (error) call.reject(fromWire(error, call.signal));
+      if (error?.data?.code === 'E_CANCELLED') call.reject(call.dropped());
+      else if (error) call.reject(fromWire(error));
       else call.resolve(result);
     });
   }
 
   #abort(call: PendingCall): void {
     if (call.sent) this.#sidecar?.send(call.cancellation());
-    else this.#settle(call, () => call.reject(aborted(call.signal as AbortSignal)));
+    else this.#settle(call, () => call.reject(call.dropped()));
   }
 
   #settle(call: PendingCall, settle: () => void): void {
@@ -196,20 +197,12 @@ export class Connection {
       return;
     }
     this.#losses += 1;
-    for (const call of this.#calls.values()) this.#onLoss(call, ending);
+    for (const call of this.#calls.values()) {
+      if (!call.survivesLoss()) this.#settle(call, () => call.reject(call.lost(ending.reason)));
+    }
     const delay = Math.min(BACKOFF_MS * 2 ** (this.#losses - 1), MAX_BACKOFF_MS);
     this.#backoff = setTimeout(() => this.#start(), delay);
     this.#watches.renew();
-  }
-
-  #onLoss(call: PendingCall, ending: Ending): void {
-    const outcome = call.sent ? 'unknown' : 'not_executed';
-    if (call.survivesLoss()) {
-      call.sent = false;
-      return;
-    }
-    const error = failure('E_SIDECAR_LOST', `the sidecar ${ending.reason}`, { outcome });
-    this.#settle(call, () => call.reject(error));
   }
 
   #failAll(error: Error): void {
@@ -220,6 +213,10 @@ export class Connection {
   #hold(): void {
     this.#sidecar?.hold(this.#calls.size > 0 || this.#watches.waiting);
   }
+}
+
+function notStarted(error: unknown): Error {
+  return failure('E_SIDECAR_START', `the sidecar could not be started: ${error}`);
 }
 
 /** Returns why a sidecar that answered `initialize` cannot be used, or nothing if it can. */

@@ -62,17 +62,16 @@ export function failure(
 }
 
 /** Returns the error of a call that its caller aborted before it began. */
-export function aborted(signal: AbortSignal): TaskforceError {
-  const details = { code: 'E_CANCELLED', retryable: ERRORS.E_CANCELLED.retryable } as const;
-  return new TaskforceError('the call was aborted before it began', details, {
-    cause: signal.reason,
-  });
+export function aborted(signal?: AbortSignal): TaskforceError {
+  const details = { code: 'E_CANCELLED', retryable: false } as const;
+  const cause = signal?.reason;
+  return new TaskforceError('the call was aborted before it began', details, { cause });
 }
 
 /** Returns the error that a response carries. */
-export function fromWire(error: WireError, signal?: AbortSignal): TaskforceError {
+export function fromWire(error: WireError): TaskforceError {
   const details = error.data ?? { code: codeOf(error.code), retryable: false };
-  return new TaskforceError(error.message, details, { cause: signal?.reason });
+  return new TaskforceError(error.message, details);
 }
 
 /** A peer that leaves `data` out still has a number that tells what happened. */

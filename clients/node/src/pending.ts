@@ -1,4 +1,4 @@
-import { aborted } from './errors.js';
+import { aborted, failure } from './errors.js';
 import { encode } from './frames.js';
 import { type MethodName, RESENDS } from './generated.js';
 
@@ -17,6 +17,8 @@ export class PendingCall {
   sent = false;
   resolve!: (result: unknown) => void;
   reject!: (error: Error) => void;
+  /** Whether a sidecar was lost that was given the call: it may have taken effect. */
+  #uncertain = false;
   #losses = 0;
 
   constructor(id: number, method: MethodName, params: unknown, signal?: AbortSignal) {
@@ -35,9 +37,24 @@ export class PendingCall {
    * if it was never sent, or if sending it again cannot take effect twice.
    */
   survivesLoss(): boolean {
-    this.#losses += 1;
     const repeatable = RESENDS.has(this.method) && !this.signal?.aborted;
-    return this.#losses < MAX_LOSSES && (!this.sent || repeatable);
+    const survives = !this.sent || repeatable;
+    this.#uncertain ||= this.sent;
+    this.#losses += 1;
+    this.sent = false;
+    return survives && this.#losses < MAX_LOSSES;
+  }
+
+  /** The error of a call whose sidecar is gone for good. */
+  lost(reason: string): Error {
+    const outcome = this.#uncertain ? 'unknown' : 'not_executed';
+    return failure('E_SIDECAR_LOST', `the sidecar ${reason}`, { outcome });
+  }
+
+  /** The error of a call that was dropped because its caller aborted. */
+  dropped(): Error {
+    if (this.#uncertain) return this.lost('was lost before the call was aborted');
+    return aborted(this.signal);
   }
 
   /** The notification that asks the sidecar to drop the call. */

@@ -13,7 +13,7 @@ export class Watch implements AsyncIterableIterator<ChangedParams> {
   readonly #runId: string;
   readonly #signal: AbortSignal | undefined;
   readonly #updated: (watch: Watch) => void;
-  readonly #abort = () => this.end(aborted(this.#signal as AbortSignal));
+  readonly #abort = () => this.end(aborted(this.#signal));
   #waiters: { resolve(step: Step): void; reject(error: Error): void }[] = [];
   #changed = false;
   #end: { error?: Error | undefined } | undefined;

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 // A sidecar that misbehaves in the way that its last argument names.
+import { existsSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 const behaviour = process.argv.at(-1);
@@ -39,6 +40,13 @@ const behaviours = {
     if (params.id > 1) return reply(params.id, { result: { text: 'it had begun' } });
     const data = { code: 'E_CANCELLED', retryable: false };
     reply(params.id, { error: { code: -32800, message: 'cancelled', data } });
+  },
+  // Dies of its first call, then is told to drop it.
+  'dies-once'(message) {
+    const marker = process.argv.at(-2);
+    if (existsSync(marker)) return behaviours.cancelled(message);
+    writeFileSync(marker, '');
+    behaviours.dies();
   },
   dies: () => process.kill(process.pid, 'SIGKILL'),
   'no-data': ({ id }) => reply(id, { error: { code: -32010, message: 'busy' } }),

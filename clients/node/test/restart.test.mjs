@@ -1,5 +1,6 @@
 // What becomes of calls when their sidecar dies.
 import assert from 'node:assert/strict';
+import { EventEmitter, once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -12,6 +13,7 @@ import {
   BINARY,
   claimedTask,
   lead,
+  openFake,
   openStore,
   RUN,
   temporaryFolder,
@@ -101,4 +103,20 @@ test('an aborted call is not sent again', async (t) => {
     return promise;
   });
   await assert.rejects(call, { code: 'E_SIDECAR_LOST' });
+});
+
+test('a call that was dropped after a sidecar was lost during it has an unknown outcome', async (t) => {
+  const received = new EventEmitter();
+  const marker = join(temporaryFolder(t), 'died');
+  const args = [marker, 'dies-once'];
+  const store = openFake(t, 'dies-once', { args, onLog: (line) => received.emit(line) });
+  const controller = new AbortController();
+  const call = store.ping({ signal: controller.signal });
+  await once(received, 'received 1');
+  controller.abort();
+  await assert.rejects(call, (error) => {
+    assert.equal(error.code, 'E_SIDECAR_LOST');
+    assert.equal(error.details.outcome, 'unknown');
+    return true;
+  });
 });
