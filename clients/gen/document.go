@@ -51,7 +51,12 @@ func generate(root string) (map[string][]byte, error) {
 	if err := json.Unmarshal(openRPC, &doc); err != nil {
 		return nil, fmt.Errorf("read the generated document: %w", err)
 	}
+	text, err := readme(root, &doc)
+	if err != nil {
+		return nil, err
+	}
 	return map[string][]byte{
+		"README.md":                                          text,
 		"schema/generated/openrpc.json":                      openRPC,
 		"clients/node/src/generated.ts":                      typescript(&doc),
 		"clients/python/src/taskforce_sidecar/_generated.py": python(&doc),
