@@ -3,7 +3,12 @@ import { createRequire } from 'node:module';
 import { findBinary } from './binary.js';
 import { failure, fromWire, TaskforceError } from './errors.js';
 import { encode } from './frames.js';
-import { type InitializeResult, type MethodName, PROTOCOL } from './generated.js';
+import {
+  type ChangedParams,
+  type InitializeResult,
+  type MethodName,
+  PROTOCOL,
+} from './generated.js';
 import { PendingCall } from './pending.js';
 import { type Ending, type Message, Sidecar } from './sidecar.js';
 import { type Watch, Watches } from './watch.js';
@@ -129,7 +134,8 @@ export class Connection {
 
   #onMessage(message: Message, sidecar: Sidecar): void {
     if (message.method === 'governor.changed') {
-      this.#watches.notify((message.params as { runId: string }).runId);
+      const { runId } = (message.params ?? {}) as ChangedParams;
+      this.#watches.notify(runId);
     } else if (message.id === INITIALIZE_ID) {
       this.#onInitialized(message, sidecar);
     } else if (message.id === null) {
@@ -221,10 +227,10 @@ function notStarted(error: unknown): Error {
 
 /** Returns why a sidecar that answered `initialize` cannot be used, or nothing if it can. */
 function refusalOf({ error, result }: Message): Error | undefined {
-  const theirs = error ? error.data?.supported : [(result as InitializeResult).protocol];
-  if (theirs && !theirs.includes(PROTOCOL)) {
-    const text = `the sidecar speaks protocol ${theirs.join(', ')}, this client ${PROTOCOL}`;
-    return failure('E_PROTOCOL', text, theirs ? { supported: theirs } : {});
-  }
-  return error && fromWire(error);
+  const answer = result as InitializeResult | null | undefined;
+  if (answer?.protocol === PROTOCOL) return undefined;
+  const supported = error?.data?.supported ?? (answer ? [answer.protocol] : []);
+  if (error && supported.length === 0) return fromWire(error);
+  const text = `the sidecar speaks protocol ${supported.join(', ')}, this client ${PROTOCOL}`;
+  return failure('E_PROTOCOL', text, { supported });
 }

@@ -3,7 +3,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import type { WireError } from './errors.js';
 import { LineSplitter } from './frames.js';
 
-const KEPT_LOG_LINES = 20;
+const KEPT_LOG_LINES = 50;
 const EXIT_GRACE_MS = 5_000;
 
 /** A message from the sidecar: a response if it has an id, a notification if it has a method. */
@@ -131,9 +131,8 @@ function parse(line: string): Message | undefined {
   try {
     const message = JSON.parse(line);
     const response = message.result !== undefined || typeof message.error?.code === 'number';
-    return message.jsonrpc === '2.0' && (response || message.id === undefined)
-      ? message
-      : undefined;
+    const notification = message.id === undefined && typeof message.method === 'string';
+    return message.jsonrpc === '2.0' && (response || notification) ? message : undefined;
   } catch {
     return undefined;
   }
