@@ -1,6 +1,7 @@
 // Lays out the npm packages of a release, ready for `npm publish`: the client, and for each binary a
 // platform package that the client finds it in.
 //
+//     npm run build
 //     node pack.mjs OUT linux-x64=PATH darwin-arm64=PATH ...
 //
 // OUT/taskforce-sidecar depends, optionally, on every platform package: npm installs the one that fits.
@@ -9,6 +10,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
+const license = join(here, '../../LICENSE');
 const { scripts, devDependencies, ...client } = JSON.parse(
   readFileSync(join(here, 'package.json'), 'utf8'),
 );
@@ -26,6 +28,7 @@ function packPlatform(platform, binary) {
   mkdirSync(join(folder, 'bin'), { recursive: true });
   cpSync(binary, file);
   chmodSync(file, 0o755);
+  cpSync(license, join(folder, 'LICENSE'));
   write(folder, {
     name: `${scope}/${platform}`,
     version: client.version,
@@ -41,6 +44,7 @@ function packClient(platforms) {
   const folder = join(out, client.name);
   for (const file of client.files)
     cpSync(join(here, file), join(folder, file), { recursive: true });
+  cpSync(license, join(folder, 'LICENSE'));
   const versions = platforms.map((platform) => [`${scope}/${platform}`, client.version]);
   write(folder, { ...client, optionalDependencies: Object.fromEntries(versions) });
 }
