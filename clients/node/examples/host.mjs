@@ -1,6 +1,6 @@
 // A host that runs agents as child processes, and asks the governor before it starts each of them.
 //
-//     node examples/host.mjs [ROOT]
+//     TASKFORCE_BINARY=path/to/taskforce node examples/host.mjs [ROOT]
 //
 // It uses a fresh store unless ROOT names one. The workers do nothing but live and end: what there is
 // to see is how admission, holds, fences and settlement keep track of them.

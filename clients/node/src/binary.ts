@@ -45,7 +45,7 @@ function installed(platformPackage: string): string | undefined {
 
 function onPath(env: NodeJS.ProcessEnv): string[] {
   const folders = (env.PATH ?? '').split(delimiter).filter((folder) => folder !== '');
-  return folders.map((folder) => join(folder, NAME));
+  return [...new Set(folders)].map((folder) => join(folder, NAME));
 }
 
 /** Says why a path cannot be started, or nothing if it can. */
