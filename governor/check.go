@@ -24,7 +24,7 @@ func Check(tx store.Tx, p *schema.ReserveParams) (*schema.CheckResult, error) {
 		ReworkGeneration: f.task.EvidenceGeneration, RetryCharge: f.charge(), RetryTotal: f.admissions.Charged,
 	}}
 	for _, refusal := range f.decide() {
-		if err := explain(tx, p.RunID, refusal); err != error(refusal) {
+		if err := explain(tx, p.RunID, refusal); err != nil {
 			return nil, err
 		}
 		result.Obstacles = append(result.Obstacles, obstacle(refusal))

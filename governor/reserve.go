@@ -1,6 +1,8 @@
 package governor
 
 import (
+	"errors"
+
 	"github.com/dsh-taskforce/sidecar/schema"
 	"github.com/dsh-taskforce/sidecar/store"
 	"github.com/google/uuid"
@@ -19,7 +21,10 @@ func Reserve(tx store.Tx, p *schema.ReserveParams) (*schema.Reservation, error) 
 		return &f.existing.Reservation, nil
 	}
 	if refusals := f.decide(); len(refusals) > 0 {
-		return nil, explain(tx, p.RunID, refusals[0])
+		if err := explain(tx, p.RunID, refusals[0]); err != nil {
+			return nil, err
+		}
+		return nil, refusals[0]
 	}
 	return admit(tx, p, f)
 }
@@ -31,6 +36,7 @@ type facts struct {
 	task       *store.Task
 	existing   *store.Reservation // what the operation key names already
 	admissions store.Admissions
+	active     *schema.Execution // the task's admission that is not settled
 	limits     schema.Limits
 	usage      store.Usage
 	conflicts  []store.Conflict
@@ -71,6 +77,9 @@ func (f *facts) gatherState(tx store.Tx, run string) (err error) {
 	if f.admissions, err = tx.Admissions(f.task.TaskID); err != nil {
 		return err
 	}
+	if f.active, err = tx.ActiveAdmission(f.task.TaskID); err != nil {
+		return err
+	}
 	if f.limits, err = tx.Limits(run); err != nil {
 		return err
 	}
@@ -107,8 +116,9 @@ func retryCharge(kind schema.Kind, evidence, recorded int64) int64 {
 func (f *facts) decide() []*schema.Error {
 	var refusals []*schema.Error
 	refuse := func(err error) {
-		if e, ok := err.(*schema.Error); ok {
-			refusals = append(refusals, e)
+		var refusal *schema.Error
+		if errors.As(err, &refusal) {
+			refusals = append(refusals, refusal)
 		}
 	}
 	if f.usage.Unaccounted {
@@ -119,9 +129,9 @@ func (f *facts) decide() []*schema.Error {
 			"the task has admission generation %d, not %d", f.admissions.Generation, expected))
 	}
 	refuse(refuseTask(f.task))
-	if f.admissions.Active != nil {
+	if f.active != nil {
 		err := schema.Conflict(schema.ReasonActiveAdmission, "task %d has an admission that is not settled", f.task.TaskID)
-		err.Details.Execution = f.admissions.Active
+		err.Details.Execution = f.active
 		refuse(err)
 	}
 	for _, err := range f.exhausted() {
@@ -169,7 +179,7 @@ func (f *facts) busy() error {
 func explain(tx store.Tx, run string, refusal *schema.Error) error {
 	budget := refusal.Details.Budget
 	if budget == nil || budget.Limit != schema.LimitActive && budget.Limit != schema.LimitWriters {
-		return refusal
+		return nil
 	}
 	executions, err := tx.Executions(run)
 	if err != nil {
@@ -180,7 +190,7 @@ func explain(tx store.Tx, run string, refusal *schema.Error) error {
 			budget.Users = append(budget.Users, e)
 		}
 	}
-	return refusal
+	return nil
 }
 
 // reserveDetails is the audit of an admission.

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -130,8 +131,8 @@ func (s *Spec) validate(params jsontext.Value) []Violation {
 	if err == nil {
 		return nil
 	}
-	broken, ok := err.(*jsonschema.ValidationError)
-	if !ok {
+	var broken *jsonschema.ValidationError
+	if !errors.As(err, &broken) {
 		return []Violation{{Rule: "schema", Message: "cannot be validated"}}
 	}
 	violations := flatten(broken, nil)

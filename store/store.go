@@ -73,6 +73,8 @@ type Reservation struct {
 	schema.Reservation
 	// Row is the position in the order of admission.
 	Row int64
+	// Stored is the state that the row has, until SaveReservation gives it State.
+	Stored schema.State
 	// OperationKey is the idempotency key within the run.
 	OperationKey string
 	// Payload is the normalized request as text; equal requests have equal text.
@@ -91,8 +93,6 @@ type Admissions struct {
 	ReworkGeneration int64
 	// Charged is the sum of all retry charges.
 	Charged int64
-	// Active is the one admission that is not settled, nil if there is none.
-	Active *schema.Execution
 }
 
 // Usage is what a run occupies.
@@ -151,6 +151,8 @@ type Tx interface {
 	SetLimits(run string, l schema.Limits) error
 	Usage(run string) (Usage, error)
 	Admissions(task int64) (Admissions, error)
+	// ActiveAdmission returns the one admission of the task that is not settled.
+	ActiveAdmission(task int64) (*schema.Execution, error)
 	Reservation(id string) (*Reservation, error)
 	ReservationByKey(run, operationKey string) (*Reservation, error)
 	// InsertReservation adds the reservation, its charge and its holds.

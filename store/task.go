@@ -48,7 +48,8 @@ func mayClaim(t *Task, p *schema.ClaimParams) (already bool, err error) {
 		return false, managed(t)
 	}
 	owned := t.OwnerSession != nil
-	if owned && *t.OwnerSession != session && !(lead && t.Status == schema.TaskRejected) {
+	reassigns := lead && t.Status == schema.TaskRejected
+	if owned && *t.OwnerSession != session && !reassigns {
 		return false, taskConflict(t, "the task is owned by another session")
 	}
 	switch t.Status {

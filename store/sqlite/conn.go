@@ -3,8 +3,10 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -25,6 +27,7 @@ type conn struct {
 	version int64
 	// workflow says that the other writer's table of managed tasks exists.
 	workflow bool
+	ledger   ledger
 	// foreign says that the file may lack our indexes, so that none can be demanded.
 	foreign bool
 }
@@ -59,10 +62,19 @@ func (s *Store) dsn(readOnly bool) string {
 	query.Add("_pragma", "synchronous(FULL)")
 	query.Add("_pragma", "temp_store(MEMORY)")
 	query.Add("_pragma", "trusted_schema(OFF)")
-	if readOnly {
-		query.Set("mode", "ro")
+	switch {
+	case readOnly && s.hasWAL():
+		query.Set("mode", "ro") // the log is another's: not to be checkpointed or deleted here
+	case readOnly:
+		query.Set("mode", "rw") // makes an empty log if the mode is WAL, and deletes it on closing
 	}
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: query.Encode()}).String()
+}
+
+// hasWAL reports whether there is a write-ahead log beside the file.
+func (s *Store) hasWAL() bool {
+	_, err := os.Stat(s.path + "-wal")
+	return err == nil
 }
 
 func (c *conn) close() {
@@ -106,7 +118,7 @@ func (c *conn) scan(ctx context.Context, query string, args []any, into ...any) 
 		return false, err
 	}
 	err = stmt.QueryRowContext(ctx, args...).Scan(into...)
-	if err == sql.ErrNoRows {
+	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
 	return err == nil, err
@@ -121,6 +133,11 @@ func (c *conn) refresh(ctx context.Context) error {
 	}
 	if version == c.version {
 		return nil
+	}
+	if c.ledger.known {
+		if err := c.ledger.catchUp(ctx, c); err != nil {
+			return err
+		}
 	}
 	const query = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'workflow')"
 	if _, err := c.scan(ctx, query, nil, &c.workflow); err != nil {

@@ -33,16 +33,17 @@ func (s *Store) prepareFile() (journal string, err error) {
 			"the root %s is on %s, whose locks cannot be relied on; choose a local folder, or take the risk with --allow-network-fs", folder, shared)
 	}
 	info, err := os.Stat(s.path)
+	absent := errors.Is(err, fs.ErrNotExist)
 	switch {
-	case err == nil && !info.Mode().IsRegular():
-		return "", schema.Errorf(schema.ErrStoreConfig, "%s is not a file", s.path)
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
+	case err != nil && !absent:
 		return "", rootError(err, s.path)
-	case err != nil && s.options.ReadOnly:
+	case absent && s.options.ReadOnly:
 		return "", schema.Errorf(schema.ErrStoreConfig, "there is no database %s", s.path)
+	case !absent && !info.Mode().IsRegular():
+		return "", schema.Errorf(schema.ErrStoreConfig, "%s is not a file", s.path)
 	case shared != "":
 		return "delete", nil
-	case err != nil || info.Size() == 0:
+	case absent || info.Size() == 0:
 		return "wal", nil
 	}
 	return "", nil

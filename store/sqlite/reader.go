@@ -75,6 +75,7 @@ func (s *Store) read(ctx context.Context, c *conn, fn func(store.Tx) error) (kee
 		return nil, classify(err, "a read cannot begin")
 	}
 	err = runReading(bg, c, fn)
+	c.ledger.settled()
 	if end := c.exec(bg, "ROLLBACK"); end != nil {
 		c.close()
 		return nil, err
@@ -98,7 +99,8 @@ func (s *Store) connectReader(ctx context.Context) (*conn, error) {
 	}
 	if s.options.ReadOnly {
 		err = c.shadow(ctx)
-	} else {
+	}
+	if err == nil {
 		_, err = c.c.ExecContext(ctx, "PRAGMA query_only = ON")
 	}
 	if err == nil {

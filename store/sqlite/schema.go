@@ -53,6 +53,7 @@ var indexes = []string{
 
 	"CREATE INDEX IF NOT EXISTS sidecar_task_run ON task(run_id)",
 	"CREATE INDEX IF NOT EXISTS sidecar_reservation_run ON governor_reservation(run_id)",
+	"CREATE INDEX IF NOT EXISTS sidecar_reservation_new ON governor_reservation(run_id) WHERE kind = 'new'",
 	"CREATE INDEX IF NOT EXISTS sidecar_reservation_active ON governor_reservation(run_id) WHERE state != 'settled'",
 	"CREATE INDEX IF NOT EXISTS sidecar_audit_run ON governor_audit(run_id)",
 	"CREATE INDEX IF NOT EXISTS sidecar_audit_reserved ON governor_audit(reservation_id) WHERE action = 'reserve'",

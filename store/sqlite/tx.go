@@ -36,11 +36,13 @@ func (t *tx) Nested(fn func(store.Tx) error) error {
 	if err := t.exec("SAVEPOINT nested"); err != nil {
 		return err
 	}
+	mark := len(t.conn.ledger.undo)
 	err := fn(t)
 	if *t.broken != nil {
 		return *t.broken
 	}
 	if err != nil {
+		t.conn.ledger.rollback(mark)
 		if undo := t.exec("ROLLBACK TO nested"); undo != nil {
 			return undo
 		}

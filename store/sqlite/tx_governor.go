@@ -10,43 +10,91 @@ import (
 
 // Limits implements [store.Tx].
 func (t *tx) Limits(run string) (schema.Limits, error) {
-	l := schema.DefaultLimits()
-	const query = "SELECT max_active, max_writers, max_created, max_retries FROM governor_run WHERE run_id = ?"
-	_, err := t.one(query, []any{run}, &l.MaxActive, &l.MaxWriters, &l.MaxCreated, &l.MaxRetries)
-	return l, err
+	entry, err := t.run(run)
+	return entry.limits, err
 }
 
 // SetLimits implements [store.Tx].
 func (t *tx) SetLimits(run string, l schema.Limits) error {
 	const query = "INSERT INTO governor_run (run_id, max_active, max_writers, max_created, max_retries) VALUES (?, ?, ?, ?, ?) ON CONFLICT (run_id) DO UPDATE SET max_active = excluded.max_active, max_writers = excluded.max_writers, max_created = excluded.max_created, max_retries = excluded.max_retries"
-	return t.exec(query, run, l.MaxActive, l.MaxWriters, l.MaxCreated, l.MaxRetries)
+	if err := t.exec(query, run, l.MaxActive, l.MaxWriters, l.MaxCreated, l.MaxRetries); err != nil {
+		return err
+	}
+	if entry, ok := t.conn.ledger.runs[run]; ok {
+		entry.limits = l
+		t.conn.ledger.setRun(run, entry)
+	}
+	return nil
 }
 
 // Usage implements [store.Tx].
 func (t *tx) Usage(run string) (store.Usage, error) {
-	var u store.Usage
-	const active = "SELECT count(*), coalesce(sum(mode = 'write'), 0), coalesce(sum(state = 'unknown'), 0) FROM governor_reservation INDEXED BY sidecar_reservation_active WHERE run_id = ? AND state != 'settled'"
-	if _, err := t.one(active, []any{run}, &u.Active, &u.Writers, &u.Unknown); err != nil {
-		return u, err
+	entry, err := t.run(run)
+	entry.usage.Created = entry.created
+	return store.Usage{Usage: entry.usage, Unaccounted: t.conn.ledger.unaccounted[run]}, err
+}
+
+// run returns what is remembered of a run, and reads what is not.
+func (t *tx) run(run string) (runEntry, error) {
+	l := &t.conn.ledger
+	if err := t.learn(); err != nil {
+		return runEntry{}, err
 	}
-	const retained = "SELECT coalesce(sum(r.kind = 'new'), 0), count(*) > count(c.reservation_id) FROM governor_reservation r INDEXED BY sidecar_reservation_run LEFT JOIN governor_retry_charge c USING (reservation_id) WHERE r.run_id = ?"
-	_, err := t.one(retained, []any{run}, &u.Created, &u.Unaccounted)
-	return u, err
+	entry, ok := l.runs[run]
+	if ok && entry.current {
+		return entry, nil
+	}
+	if !ok {
+		const created = "SELECT count(*) FROM governor_reservation INDEXED BY sidecar_reservation_new WHERE run_id = ? AND kind = 'new'"
+		if _, err := t.one(created, []any{run}, &entry.created); err != nil {
+			return entry, err
+		}
+	}
+	const active = "SELECT count(*), coalesce(sum(mode = 'write'), 0), coalesce(sum(state = 'unknown'), 0) FROM governor_reservation INDEXED BY sidecar_reservation_active WHERE run_id = ? AND state != 'settled'"
+	if _, err := t.one(active, []any{run}, &entry.usage.Active, &entry.usage.Writers, &entry.usage.Unknown); err != nil {
+		return entry, err
+	}
+	entry.limits = schema.DefaultLimits()
+	const limits = "SELECT max_active, max_writers, max_created, max_retries FROM governor_run WHERE run_id = ?"
+	if _, err := t.one(limits, []any{run}, &entry.limits.MaxActive, &entry.limits.MaxWriters, &entry.limits.MaxCreated, &entry.limits.MaxRetries); err != nil {
+		return entry, err
+	}
+	entry.current = true
+	l.setRun(run, entry)
+	return entry, nil
+}
+
+func (t *tx) learn() error {
+	if *t.broken != nil {
+		return *t.broken
+	}
+	return t.fail(t.conn.ledger.learn(t.ctx, t.conn))
 }
 
 // Admissions implements [store.Tx].
 func (t *tx) Admissions(task int64) (store.Admissions, error) {
-	var a store.Admissions
-	const query = "SELECT coalesce(max(r.generation), 0), coalesce(max(c.rework_generation), 0), coalesce(sum(c.retry_charge), 0) FROM governor_reservation r LEFT JOIN governor_retry_charge c USING (reservation_id) WHERE r.task_id = ?"
-	if _, err := t.one(query, []any{task}, &a.Generation, &a.ReworkGeneration, &a.Charged); err != nil {
-		return a, err
+	if err := t.learn(); err != nil {
+		return store.Admissions{}, err
 	}
-	var active schema.Execution
-	found, err := t.one("SELECT "+executionColumns+" FROM governor_reservation r WHERE task_id = ? AND state != 'settled'", []any{task}, executionFields(&active)...)
-	if found {
-		a.Active = &active
+	entry, ok := t.conn.ledger.tasks[task]
+	if !ok {
+		const query = "SELECT coalesce(max(r.generation), 0), coalesce(max(c.rework_generation), 0), coalesce(sum(c.retry_charge), 0) FROM governor_reservation r LEFT JOIN governor_retry_charge c USING (reservation_id) WHERE r.task_id = ?"
+		if _, err := t.one(query, []any{task}, &entry.generation, &entry.rework, &entry.charged); err != nil {
+			return store.Admissions{}, err
+		}
+		t.conn.ledger.setTask(task, entry)
 	}
-	return a, err
+	return store.Admissions{Generation: entry.generation, ReworkGeneration: entry.rework, Charged: entry.charged}, nil
+}
+
+// ActiveAdmission implements [store.Tx].
+func (t *tx) ActiveAdmission(task int64) (*schema.Execution, error) {
+	active := &schema.Execution{}
+	found, err := t.one("SELECT "+executionColumns+" FROM governor_reservation r WHERE task_id = ? AND state != 'settled'", []any{task}, executionFields(active)...)
+	if err != nil || !found {
+		return nil, err
+	}
+	return active, nil
 }
 
 const executionColumns = "r.reservation_id, r.run_id, r.task_id, r.generation, r.state, r.mode, r.kind, r.owner_session, r.session_id, " +
@@ -65,6 +113,7 @@ func (t *tx) reservation(scan func(...any) error) (*store.Reservation, error) {
 		&r.OperationKey, &r.Payload, &r.OwnerSession, &r.Settlement); err != nil {
 		return nil, err
 	}
+	r.Stored = r.State
 	var payload struct {
 		Resources []string `json:"resources"`
 	}
@@ -103,10 +152,11 @@ func (t *tx) InsertReservation(r *store.Reservation, c schema.RetryCharge) error
 	if err != nil {
 		return err
 	}
-	r.Row = row
-	if err := t.InsertRetryCharge(c); err != nil {
+	r.Row, r.Stored = row, r.State
+	if err := t.insertRetryCharge(c); err != nil {
 		return err
 	}
+	t.conn.ledger.inserted(row, &r.Reservation, c)
 	for _, key := range r.Resources {
 		const hold = "INSERT INTO governor_hold (reservation_id, resource_key, mode) VALUES (?, ?, ?)"
 		if err := t.exec(hold, r.ReservationID, key, r.Mode); err != nil {
@@ -122,6 +172,8 @@ func (t *tx) SaveReservation(r *store.Reservation) error {
 	if err := t.exec(query, r.State, r.OwnerSession, r.SessionID, r.Settlement, r.ReservationID); err != nil {
 		return err
 	}
+	t.conn.ledger.moved(&r.Reservation, r.Stored, r.State)
+	r.Stored = r.State
 	if r.State != schema.Settled {
 		return nil
 	}
@@ -153,8 +205,14 @@ func (t *tx) RetryCharge(reservation string) (*schema.RetryCharge, error) {
 	return c, nil
 }
 
-// InsertRetryCharge implements [store.Tx].
+// InsertRetryCharge implements [store.Tx]. The reservation's row may be counted
+// already, without this charge, so everything is counted again.
 func (t *tx) InsertRetryCharge(c schema.RetryCharge) error {
+	t.conn.ledger.forget()
+	return t.insertRetryCharge(c)
+}
+
+func (t *tx) insertRetryCharge(c schema.RetryCharge) error {
 	const query = "INSERT INTO governor_retry_charge (reservation_id, rework_generation, retry_charge, source) VALUES (?, ?, ?, ?)"
 	return t.exec(query, c.ReservationID, c.ReworkGeneration, c.RetryCharge, c.Source)
 }

@@ -141,6 +141,7 @@ func (w *writer) commit(batch []*write) {
 		w.rollback(ctx, c)
 		return
 	}
+	c.ledger.settled()
 	failAll(batch, nil)
 }
 
@@ -208,6 +209,7 @@ func (w *writer) run(ctx context.Context, c *conn, member *write) bool {
 // rollback undoes the transaction. If that fails the connection goes, for
 // nobody knows what state it is in; the next batch opens another.
 func (w *writer) rollback(ctx context.Context, c *conn) {
+	c.ledger.forget()
 	if err := c.exec(ctx, "ROLLBACK"); err != nil {
 		w.disconnect()
 	}
