@@ -184,7 +184,7 @@ const (
 	LimitRetries LimitName = "max_retries"
 )
 
-// BudgetDetail explains [ErrBudgetExhausted].
+// BudgetDetail explains E_BUDGET_EXHAUSTED.
 type BudgetDetail struct {
 	// The limit that is reached.
 	Limit LimitName `json:"limit"`
@@ -198,7 +198,7 @@ type BudgetDetail struct {
 	Users []Execution `json:"users,omitempty"`
 }
 
-// Holder explains [ErrResourceBusy]. For a connection that is pinned to a run,
+// Holder explains E_RESOURCE_BUSY. For a connection that is pinned to a run,
 // holders in other runs show only key, mode and state.
 type Holder struct {
 	// The resource.
@@ -221,7 +221,7 @@ const (
 	FenceRework      Fence = "rework"
 )
 
-// FenceDetail explains [ErrGovernorFence].
+// FenceDetail explains E_GOVERNOR_FENCE.
 type FenceDetail struct {
 	// `reservation`: the reservation has another generation. `admission`: the task has a newer
 	// admission. `rework`: the task was rejected or reopened since, or the admission is legacy.

@@ -71,7 +71,7 @@ export interface Blocker {
   capability: string;
 }
 
-/** BudgetDetail explains ErrBudgetExhausted. */
+/** BudgetDetail explains E_BUDGET_EXHAUSTED. */
 export interface BudgetDetail {
   /** The limit that is reached. */
   limit: LimitName;
@@ -246,7 +246,7 @@ export interface FailedCall {
   method: string;
 }
 
-/** FenceDetail explains ErrGovernorFence. */
+/** FenceDetail explains E_GOVERNOR_FENCE. */
 export interface FenceDetail {
   /**
    * `reservation`: the reservation has another generation. `admission`: the task has a newer
@@ -276,7 +276,7 @@ export interface Hold {
 }
 
 /**
- * Holder explains ErrResourceBusy. For a connection that is pinned to a run, holders in other runs
+ * Holder explains E_RESOURCE_BUSY. For a connection that is pinned to a run, holders in other runs
  * show only key, mode and state.
  */
 export interface Holder {

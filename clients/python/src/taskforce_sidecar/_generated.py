@@ -326,7 +326,7 @@ class _BudgetDetailRequired(TypedDict):
 
 
 class BudgetDetail(_BudgetDetailRequired, total=False):
-    """BudgetDetail explains ErrBudgetExhausted."""
+    """BudgetDetail explains E_BUDGET_EXHAUSTED."""
 
     users: list[Execution]
     """The executions that use it now; absent for cumulative limits."""
@@ -430,7 +430,7 @@ class _HolderRequired(TypedDict):
 
 
 class Holder(_HolderRequired, total=False):
-    """Holder explains ErrResourceBusy. For a connection that is pinned to a run, holders in
+    """Holder explains E_RESOURCE_BUSY. For a connection that is pinned to a run, holders in
     other runs show only key, mode and state.
     """
 
@@ -439,7 +439,7 @@ class Holder(_HolderRequired, total=False):
 
 
 class FenceDetail(TypedDict):
-    """FenceDetail explains ErrGovernorFence."""
+    """FenceDetail explains E_GOVERNOR_FENCE."""
 
     fence: Fence
     """`reservation`: the reservation has another generation. `admission`: the task has a newer
