@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -63,18 +62,12 @@ func (s *Store) dsn(readOnly bool) string {
 	query.Add("_pragma", "temp_store(MEMORY)")
 	query.Add("_pragma", "trusted_schema(OFF)")
 	switch {
-	case readOnly && s.hasWAL():
+	case readOnly && s.logged:
 		query.Set("mode", "ro") // the log is another's: not to be checkpointed or deleted here
 	case readOnly:
 		query.Set("mode", "rw") // makes an empty log if the mode is WAL, and deletes it on closing
 	}
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: query.Encode()}).String()
-}
-
-// hasWAL reports whether there is a write-ahead log beside the file.
-func (s *Store) hasWAL() bool {
-	_, err := os.Stat(s.path + "-wal")
-	return err == nil
 }
 
 func (c *conn) close() {

@@ -48,6 +48,8 @@ type Store struct {
 	identity store.Identity
 	// opened is the file that the first connection opened.
 	opened os.FileInfo
+	// logged says that the file had a write-ahead log before it was opened.
+	logged bool
 
 	writer writer
 	reader reader
@@ -71,6 +73,8 @@ func Open(ctx context.Context, root string, options Options) (*Store, error) {
 		return nil, configError(err, "the root folder %s has no absolute path", root)
 	}
 	s := &Store{path: path, options: options}
+	_, noLog := os.Stat(path + "-wal")
+	s.logged = noLog == nil
 	journal, err := s.prepareFile()
 	if err != nil {
 		return nil, err
