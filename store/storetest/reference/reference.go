@@ -24,10 +24,19 @@ import (
 // FileName is the name that the file has in its folder.
 const FileName = "taskforce.db"
 
-// Schema is the DDL of a store that knew the governor but not its retry accounting.
+// Schema is the DDL of a store that knew the governor but not its retry
+// accounting, without [Workflow].
 //
 //go:embed schema.sql
 var Schema string
+
+// Workflow is the table of the tasks that the other writer manages itself.
+const Workflow = `CREATE TABLE workflow (
+  task_id INTEGER PRIMARY KEY, run_id TEXT NOT NULL, template TEXT NOT NULL,
+  stage TEXT NOT NULL, row_version INTEGER NOT NULL, plan_version INTEGER NOT NULL,
+  plan TEXT NOT NULL, revision_id INTEGER, max_reworks INTEGER NOT NULL, rework_count INTEGER NOT NULL,
+  created_by_session TEXT NOT NULL, created_at TEXT NOT NULL, updated_at TEXT NOT NULL
+);`
 
 // RetryCharge is the table that keeps retry accounting.
 const RetryCharge = `CREATE TABLE governor_retry_charge (
@@ -62,8 +71,8 @@ func Unpack(tb testing.TB, name, folder string) {
 	check(tb, os.WriteFile(filepath.Join(folder, FileName), content, 0o600))
 }
 
-// Create makes a file in the folder by statements, in rollback-journal mode as
-// the other writer does.
+// Create makes a file in the folder by statements, with a rollback journal
+// unless they say otherwise.
 func Create(tb testing.TB, folder string, statements ...string) {
 	tb.Helper()
 	db := Open(tb, folder)

@@ -5,12 +5,6 @@ CREATE TABLE task (
   verification_cwd TEXT, evidence_generation INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX idx_task_run_status ON task (run_id, status);
-CREATE TABLE workflow (
-  task_id INTEGER PRIMARY KEY, run_id TEXT NOT NULL, template TEXT NOT NULL,
-  stage TEXT NOT NULL, row_version INTEGER NOT NULL, plan_version INTEGER NOT NULL,
-  plan TEXT NOT NULL, revision_id INTEGER, max_reworks INTEGER NOT NULL, rework_count INTEGER NOT NULL,
-  created_by_session TEXT NOT NULL, created_at TEXT NOT NULL, updated_at TEXT NOT NULL
-);
 CREATE TABLE governor_run (
   run_id TEXT PRIMARY KEY,
   max_active INTEGER NOT NULL, max_writers INTEGER NOT NULL,
