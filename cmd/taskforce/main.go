@@ -16,10 +16,23 @@ import (
 var version = "0.1.0-dev"
 
 func main() {
-	if err := newRoot().Execute(); err != nil {
+	err := newRoot().Execute()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "taskforce:", explain(err))
-		os.Exit(1)
 	}
+	os.Exit(exitStatus(err))
+}
+
+// exitStatus is 2 for a mistake on the command line, 1 for everything else that failed.
+func exitStatus(err error) int {
+	var misuse usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &misuse):
+		return 2
+	}
+	return 1
 }
 
 // explain is the one line that a person reads when a command fails. The cause
@@ -37,12 +50,15 @@ func newRoot() *cobra.Command {
 		Use:   "taskforce",
 		Short: "Admission, budgets and locks for programs that run many agents",
 		Long: "taskforce says, before an agent is started: yes, there is room; or no, and why.\n" +
-			"A host spawns `taskforce serve` and speaks JSON-RPC 2.0 with it over a pipe.",
+			"A host spawns `taskforce serve` and speaks JSON-RPC 2.0 with it over a pipe.\n" +
+			"The other commands are for people and scripts; none of them changes the store.",
 		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args:          knownCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newServe(), newSchema(), newStatus(), newDoctor(), newVersion())
+	root.SetFlagErrorFunc(misused)
+	root.AddCommand(newServe(), newStatus(), newDoctor(), newSchema(), newVersion())
 	return root
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -18,20 +19,28 @@ type storeFlags struct {
 }
 
 func (f *storeFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.root, "root", "", "folder of the store (default $TASKFORCE_HOME, else $DSH_HOME/taskforce, else ~/.dsh/taskforce)")
-	cmd.Flags().DurationVar(&f.busyTimeout, "busy-timeout", sqlite.DefaultBusyTimeout, "longest wait for another process's transaction")
+	f.busyTimeout = sqlite.DefaultBusyTimeout
+	cmd.Flags().Var(textFlag(&f.root, "folder"), "root", "folder of the store (default $TASKFORCE_HOME, else $DSH_HOME/taskforce, else ~/.dsh/taskforce)")
+	cmd.Flags().Var(durationFlag(&f.busyTimeout, time.Millisecond, time.Hour), "busy-timeout", "longest wait for another process's transaction")
 	cmd.Flags().BoolVar(&f.allowNetworkFS, "allow-network-fs", false, "open a store on a network file system, at your own risk")
+	_ = cmd.MarkFlagDirname("root") // fails only if there is no such flag
 }
 
 func (f *storeFlags) options(readOnly bool) sqlite.Options {
 	return sqlite.Options{BusyTimeout: f.busyTimeout, AllowNetworkFS: f.allowNetworkFS, ReadOnly: readOnly}
 }
 
+// openToRead opens the store for a command that must change nothing.
+func (f *storeFlags) openToRead(ctx context.Context) (*sqlite.Store, error) {
+	folder, err := f.folder()
+	if err != nil {
+		return nil, err
+	}
+	return sqlite.Open(ctx, folder, f.options(true))
+}
+
 // folder is the root folder that the flags and the environment choose.
 func (f *storeFlags) folder() (string, error) {
-	if f.busyTimeout < 0 {
-		return "", errors.New("--busy-timeout must not be negative")
-	}
 	if f.root != "" {
 		return f.root, nil
 	}
@@ -43,7 +52,7 @@ func (f *storeFlags) folder() (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", errors.New("there is no home folder: say --root")
+		return "", errors.New("there is no home folder for the store: say where it is with --root")
 	}
 	return filepath.Join(home, ".dsh", "taskforce"), nil
 }

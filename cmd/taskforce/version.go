@@ -13,7 +13,7 @@ func newVersion() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of the sidecar and of its protocol",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), map[string]any{"version": version, "protocol": schema.Protocol, "go": runtime.Version()})
