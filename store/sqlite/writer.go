@@ -32,6 +32,7 @@ func (w *write) fail(err error) { w.err, w.decided = err, true }
 // writer owns the connection that writes. One goroutine runs it.
 type writer struct {
 	store  *Store
+	turn   *turn
 	conn   *conn // nil after a failure, until the next batch opens it again
 	queue  chan *write
 	exited chan struct{}
@@ -41,6 +42,7 @@ func (w *writer) start(s *Store) {
 	w.store = s
 	w.queue = make(chan *write, queued)
 	w.exited = make(chan struct{})
+	w.turn = openTurn(s.path + "-turn")
 	go w.loop()
 }
 
@@ -79,6 +81,7 @@ func (s *Store) Submit(ctx context.Context, fn func(store.Tx) error, done func(e
 // loop serves batches until the queue is closed and empty.
 func (w *writer) loop() {
 	defer close(w.exited)
+	defer w.turn.close()
 	defer w.disconnect()
 	for first := range w.queue {
 		w.serve(w.batch(first))
@@ -125,6 +128,8 @@ func (w *writer) serve(batch []*write) {
 // member breaks the transaction itself, it is decided and the others are not.
 func (w *writer) commit(batch []*write) {
 	ctx := context.Background() // a transaction that has begun runs to its end
+	w.turn.take()
+	defer w.turn.give()
 	c, err := w.begin(ctx)
 	if err != nil {
 		failAll(batch, err)

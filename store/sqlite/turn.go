@@ -1,0 +1,144 @@
+package sqlite
+
+import (
+	"os"
+	"sync"
+	"time"
+)
+
+// turnWait is the longest that a writer waits for its turn. A process that was
+// stopped while it holds the turn delays each other process once by this much.
+const turnWait = 250 * time.Millisecond
+
+// turn makes the processes that share a file take turns at writing, instead of
+// sleeping and trying again as SQLite does, which lets the busiest win. It is
+// two advisory locks on a file beside the database: *next* and *turn*. Whoever
+// wants the turn takes next, then turn, then gives next back; so a writer that
+// has just given up the turn queues behind the one that already has next. The
+// operating system releases both when a process dies.
+//
+// The turn is a courtesy and no protection: BEGIN IMMEDIATE stays the
+// authority, and a writer that does not queue, or has waited for too long, is
+// as safe as any other.
+type turn struct {
+	file *os.File
+	// asked wakes the goroutine that waits for the locks: a blocked lock call
+	// can be neither timed nor woken, so the writer itself must not make it.
+	asked   chan struct{}
+	granted chan struct{}
+
+	mu sync.Mutex
+	// wanted says that the writer waits, held that it has the turn, late that
+	// it went on without and the locks are still to come.
+	wanted, held, late bool
+}
+
+// The two locks are bytes of the file.
+const (
+	nextByte = 0
+	turnByte = 1
+)
+
+// openTurn opens the lock file. Without one (a folder that cannot be written)
+// writers do not queue.
+func openTurn(path string) *turn {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil
+	}
+	t := &turn{file: file, asked: make(chan struct{}, 1), granted: make(chan struct{}, 1)}
+	go t.loop()
+	return t
+}
+
+// close ends the goroutine. If it is blocked, it ends when the locks come or
+// with the process.
+func (t *turn) close() {
+	if t != nil {
+		close(t.asked)
+	}
+}
+
+// take waits for the turn, but no longer than turnWait, and not at all while an
+// earlier wait is still unanswered. Each take is followed by one give.
+func (t *turn) take() {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	if t.late {
+		t.mu.Unlock()
+		return
+	}
+	if t.held = t.tryBoth(); t.held {
+		t.mu.Unlock()
+		return
+	}
+	t.wanted = true
+	t.mu.Unlock()
+	t.asked <- struct{}{}
+	timer := time.NewTimer(turnWait)
+	defer timer.Stop()
+	select {
+	case <-t.granted:
+	case <-timer.C:
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.wanted = false; t.held { // it came just now
+			<-t.granted
+			return
+		}
+		t.late = true
+	}
+}
+
+// give gives the turn back, if take got it.
+func (t *turn) give() {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.held {
+		t.held = false
+		unlockByte(t.file, turnByte)
+	}
+}
+
+// tryBoth takes the turn if nobody else has it or queues for it.
+func (t *turn) tryBoth() bool {
+	if !lockByte(t.file, nextByte, false) {
+		return false
+	}
+	defer unlockByte(t.file, nextByte)
+	return lockByte(t.file, turnByte, false)
+}
+
+// loop waits for the locks when it is asked to.
+func (t *turn) loop() {
+	defer t.file.Close()
+	for range t.asked {
+		if lockByte(t.file, nextByte, true) {
+			t.arrived(lockByte(t.file, turnByte, true))
+			unlockByte(t.file, nextByte)
+		} else {
+			t.arrived(false)
+		}
+	}
+}
+
+// arrived hands the turn to the writer, or back if it no longer waits. Locks
+// that the file system does not support count as had.
+func (t *turn) arrived(locked bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.wanted {
+		t.wanted, t.held = false, locked
+		t.granted <- struct{}{}
+		return
+	}
+	t.late = false
+	if locked {
+		unlockByte(t.file, turnByte)
+	}
+}
