@@ -136,6 +136,8 @@ class AsyncConnection:
         await asyncio.wait({self._drainer}, timeout=EXIT_GRACE)
         self._session.lose(fault or lost(self._tail.obituary(status)))
         self._stdin.close()
+        with contextlib.suppress(OSError, asyncio.TimeoutError):
+            await asyncio.wait_for(self._stdin.wait_closed(), EXIT_GRACE)
 
     async def _drain(self) -> None:
         stderr = cast(asyncio.StreamReader, self._process.stderr)

@@ -72,7 +72,7 @@ def may_send_again(error: TaskforceError, method: str, sends: int) -> bool:
     """Says whether a call that failed may be sent again: never if that could double it."""
     if error.code != "E_SIDECAR_LOST" or sends == MAX_SENDS:
         return False
-    return method in RESENDS or error.details["outcome"] == "not_executed"
+    return method in RESENDS or error.details.get("outcome") == "not_executed"
 
 
 class Tail:
