@@ -52,15 +52,15 @@ func newStatus() *cobra.Command {
 	return cmd
 }
 
-// show prints what was read for a script or, with print, for a person.
-func show[T any](w io.Writer, asJSON bool, value *T, err error, print func(io.Writer, *T) error) error {
+// show prints what was read for a script or, with write, for a person.
+func show[T any](w io.Writer, asJSON bool, value *T, err error, write func(io.Writer, *T) error) error {
 	switch {
 	case err != nil:
 		return err
 	case asJSON:
 		return printJSON(w, value)
 	}
-	return print(w, value)
+	return write(w, value)
 }
 
 // readRuns reads every run, page by page, in one transaction.
