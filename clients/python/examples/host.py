@@ -20,7 +20,7 @@ from pathlib import Path
 
 from workers import Worker, proof, start
 
-from taskforce_sidecar import Client, TaskforceError
+from taskforce_sidecar import Client, TaskforceError, fence
 from taskforce_sidecar.types import Authority, Kind, Proof, Reservation, ReserveInput, Task
 
 RUN = "example-run"
@@ -72,39 +72,15 @@ class Host:
 
     def bind(self, reservation: Reservation, session: str) -> None:
         """The dispatch boundary: only after this may the worker be started."""
-        self.client.governor.bind(
-            {
-                "reservation_id": reservation["reservation_id"],
-                "generation": reservation["generation"],
-                "session_id": session,
-            },
-            RUN,
-            LEAD,
-        )
+        self.client.governor.bind({**fence(reservation), "session_id": session}, RUN, LEAD)
         self.say(f"bound task {reservation['task_id']} to {session}: its worker may start")
 
     def mark_unknown(self, reservation: Reservation, reason: str) -> None:
-        self.client.governor.mark_unknown(
-            {
-                "reservation_id": reservation["reservation_id"],
-                "generation": reservation["generation"],
-                "reason": reason,
-            },
-            RUN,
-            LEAD,
-        )
+        self.client.governor.mark_unknown({**fence(reservation), "reason": reason}, RUN, LEAD)
         self.say(f"task {reservation['task_id']} is unknown ({reason}): slot and holds stay")
 
     def settle(self, reservation: Reservation, proof: Proof) -> None:
-        self.client.governor.settle(
-            {
-                "reservation_id": reservation["reservation_id"],
-                "generation": reservation["generation"],
-                "proof": proof,
-            },
-            RUN,
-            LEAD,
-        )
+        self.client.governor.settle({**fence(reservation), "proof": proof}, RUN, LEAD)
         self.say(f"settled task {reservation['task_id']} by proof: slot and holds are free")
 
     def refused(self, request: ReserveInput) -> TaskforceError:
@@ -148,9 +124,9 @@ def killed_worker(host: Host, tests: Task, second: Reservation) -> None:
     host.settle(second, proof("failed", quiet))
 
     # Fence: whoever asks with an old generation has not seen the admission in between.
-    fence = host.refused(host.request(tests, "tests-2", "src", 0, "retry")).details.get("fence")
-    assert fence
-    current = fence["current"]
+    stale = host.refused(host.request(tests, "tests-2", "src", 0, "retry")).details.get("fence")
+    assert stale
+    current = stale["current"]
     host.say(f"  the task is at generation {current}: see what happened since, then ask again")
     third = host.admit(host.request(tests, "tests-2", "src", current, "retry"))
     host.settle(third, {"kind": "never_started"})

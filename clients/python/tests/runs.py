@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
-from typing import TypedDict
 
 from taskforce_sidecar import Client, TaskforceError
-from taskforce_sidecar.types import Authority, Kind, Mode, Proof, Reservation, ReserveInput, Task
+from taskforce_sidecar.types import Authority, Kind, Mode, Proof, ReserveInput, Task
 
 RUN = "run-1"
 LEAD: Authority = {"role": "lead", "sessionId": "lead"}
@@ -34,21 +33,6 @@ def request(
         "mode": mode,
         "kind": kind,
         "resources": [f"file-{task['task_id']}"],
-    }
-
-
-class Fence(TypedDict):
-    """What every transition carries."""
-
-    reservation_id: str
-    generation: int
-
-
-def fence(reservation: Reservation) -> Fence:
-    """Returns what every transition of the reservation carries."""
-    return {
-        "reservation_id": reservation["reservation_id"],
-        "generation": reservation["generation"],
     }
 
 

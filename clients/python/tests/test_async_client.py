@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from taskforce_sidecar import AsyncClient, Client, TaskforceError
+from taskforce_sidecar import AsyncClient, Client, TaskforceError, fence
 
-from .runs import DONE, LEAD, RUN, fence, kill, owned_task, request
+from .runs import DONE, LEAD, RUN, kill, owned_task, request
 
 Scenario = Callable[[AsyncClient, Client], Awaitable[None]]
 

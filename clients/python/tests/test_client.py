@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from taskforce_sidecar import Client, TaskforceError
+from taskforce_sidecar import Client, TaskforceError, fence
 from taskforce_sidecar._generated import PROTOCOL
 from taskforce_sidecar.types import ClaimInput, ReserveInput, TaskInput
 
-from .runs import DONE, LEAD, RUN, fence, kill, owned_task, refusal, request
+from .runs import DONE, LEAD, RUN, kill, owned_task, refusal, request
 
 
 def test_the_server_says_who_it_is(client: Client, tmp_path: Path) -> None:
@@ -247,6 +247,18 @@ def test_a_store_that_cannot_be_opened(binary: str, tmp_path: Path) -> None:
     error = refusal(lambda: Client(tmp_path, binary=binary).governor.summary(RUN))
     assert isinstance(error, TaskforceError)
     assert error.code in ("E_STORE_CORRUPT", "E_SIDECAR_START")
+
+
+def test_the_readme_runs(
+    binary: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: Client
+) -> None:
+    monkeypatch.setenv("TASKFORCE_BINARY", binary)
+    text = (Path(__file__).parents[1] / "README.md").read_text()
+    code = text.split("```python\n")[1].split("```")[0]
+    exec(code.replace("/var/lib/my-host/taskforce", str(tmp_path / "root")))
+    [run] = client.governor.runs()["items"]
+    [reservation] = client.governor.snapshot(run["run_id"])["reservations"]
+    assert reservation["state"] == "settled"
 
 
 def test_the_example_runs(binary: str, tmp_path: Path) -> None:
