@@ -14,7 +14,7 @@ from taskforce_sidecar import Client, TaskforceError, fence
 from taskforce_sidecar._generated import PROTOCOL
 from taskforce_sidecar.types import ClaimInput, ReserveInput, TaskInput
 
-from .runs import DONE, LEAD, RUN, kill, owned_task, refusal, request
+from .runs import DONE, LEAD, RUN, owned_task, refusal, request
 
 
 def test_the_server_says_who_it_is(client: Client, tmp_path: Path) -> None:
@@ -184,34 +184,6 @@ def test_many_threads(client: Client) -> None:
     assert len(set(ids)) == 40
     assert ids[:40] == ids[40:80] == ids[80:120] == ids[120:]
     assert client.governor.snapshot(RUN)["active_total"] == 40
-
-
-def test_a_sidecar_killed_under_load_doubles_nothing(client: Client) -> None:
-    client.governor.extend_budget({"reason": "test", "max_active": 500}, RUN, LEAD)
-    tasks = [owned_task(client) for _ in range(100)]
-
-    def admit(number: int) -> str:
-        wanted = request(tasks[number], f"key-{number}")
-        return client.governor.reserve(wanted, RUN, LEAD)["reservation_id"]
-
-    with ThreadPoolExecutor(8) as pool:
-        admitted = pool.map(admit, range(100))
-        first = next(admitted)
-        killed = client.pid
-        kill(killed)
-        ids = [first, *admitted]
-    assert client.pid != killed
-    snapshot = client.governor.snapshot(RUN)
-    assert snapshot["active_total"] == len(set(ids)) == 100
-    assert sorted(r["reservation_id"] for r in snapshot["reservations"]) == sorted(ids)
-    assert len([e for e in snapshot["audit"] if e["action"] == "reserve"]) == 100
-
-
-def test_an_idle_sidecar_that_died_is_started_by_any_call(client: Client) -> None:
-    kill(client.pid)
-    client._connection._reader.join()
-    task = client.task.open({"title": "after"}, RUN, LEAD)
-    assert client.task.get({"task_id": task["task_id"]}, RUN, LEAD)["title"] == "after"
 
 
 def test_closing_leaves_everything_in_the_store(binary: str, tmp_path: Path) -> None:

@@ -130,6 +130,9 @@ MORTAL = """
             os.kill(os.getpid(), 9)
         if request["method"] == "task.open":
             os.kill(os.getpid(), 9)
+        if request["method"] == "task.claim" and starts == 0:
+            refuse(request["id"], {"code": "E_SHUTTING_DOWN", "retryable": False})
+            continue
         answer(request, starts)
 """
 
@@ -154,6 +157,24 @@ def test_what_could_double_is_not_resent(fake: Fake, tmp_path: Path) -> None:
         assert error.details.get("outcome") == "unknown"
         assert not error.retryable
         assert client.call("task.get", {}) == 1
+
+
+def test_a_sidecar_that_shuts_down_is_replaced(fake: Fake, tmp_path: Path) -> None:
+    with Client(tmp_path, binary=fake(MORTAL)) as client:
+        old = client._connection
+        assert client.call("task.claim", {}) == 1
+        old._reader.join(10.0)
+        assert not old._reader.is_alive()
+
+
+def test_a_sidecar_that_shuts_down_is_replaced_async(fake: Fake, tmp_path: Path) -> None:
+    async def main() -> None:
+        async with AsyncClient(tmp_path, binary=fake(MORTAL)) as client:
+            old = client._started()
+            assert await client.call("task.claim", {}) == 1
+            await asyncio.wait_for(old._reader, 10.0)
+
+    asyncio.run(main())
 
 
 def test_resending_async(fake: Fake, tmp_path: Path) -> None:

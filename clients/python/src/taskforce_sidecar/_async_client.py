@@ -121,7 +121,9 @@ class AsyncClient(AsyncConnectionCalls):
             if self._connection is None:
                 self._connection = await AsyncConnection.start(self._launch)
             else:
-                self._connection = await self._start_again(self._connection.lived)
+                replaced = self._connection
+                self._connection = await self._start_again(replaced.lived)
+                replaced.retire()
             return self._connection
         finally:
             self._starting = None

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from ._connection import CREATION_FLAGS
-from ._errors import TaskforceError, closed, lost, start_failed
+from ._errors import TaskforceError, lost, start_failed, unsent
 from ._generated import InitializeResult
 from ._launch import EXIT_GRACE, READ_SIZE, Launch, Tail
 from ._session import Listener, Session, handshake_error, initialize_params
@@ -58,7 +58,7 @@ class AsyncConnection:
     @property
     def alive(self) -> bool:
         """Whether calls can still be sent."""
-        return self._session.lost is None
+        return self._session.ended is None
 
     @property
     def lived(self) -> float:
@@ -96,7 +96,7 @@ class AsyncConnection:
         try:
             async with self._writing:
                 if self._closing:
-                    raise closed()
+                    raise unsent("the sidecar's input was ended")
                 self._stdin.write(frame)
                 written = True
                 await self._flush()
@@ -160,10 +160,14 @@ class AsyncConnection:
             if self._session.unlisten(run_id, listener):
                 await self.call("governor.unwatch", {"runId": run_id})
 
-    async def close(self, timeout: float) -> None:
-        """Ends the sidecar's input, and waits until it has answered everything and is gone."""
+    def retire(self) -> None:
+        """Ends the sidecar's input: it answers what it has taken, and exits."""
         self._closing = True
         self._stdin.close()
+
+    async def close(self, timeout: float) -> None:
+        """Retires the sidecar and waits until it is gone."""
+        self.retire()
         await asyncio.wait({self._reader}, timeout=timeout)
         if not self._reader.done():
             await self._abort()

@@ -19,7 +19,7 @@ from ._generated import (
     StoreCalls,
     TaskCalls,
 )
-from ._launch import MAX_STARTS, Backoff, launch, may_send_again, may_start_again
+from ._launch import EXIT_GRACE, MAX_STARTS, Backoff, launch, may_send_again, may_start_again
 from ._watch import Watch
 
 T = TypeVar("T")
@@ -127,8 +127,9 @@ class Client(ConnectionCalls):
             raise
         with self._lock:
             self._restart = None
-            self._connection = connection
+            replaced, self._connection = self._connection, connection
         restart.set_result(connection)
+        replaced.retire(EXIT_GRACE)
         return connection
 
     def _start_again(self) -> Connection:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import IO, Any, cast
 
-from ._errors import TaskforceError, closed, lost, start_failed
+from ._errors import TaskforceError, lost, start_failed, unsent
 from ._generated import InitializeResult
 from ._launch import EXIT_GRACE, READ_SIZE, Launch, Tail
 from ._session import Listener, Session, handshake_error, initialize_params
@@ -62,7 +62,7 @@ class Connection:
     @property
     def alive(self) -> bool:
         """Whether calls can still be sent."""
-        return self._session.lost is None
+        return self._session.ended is None
 
     @property
     def lived(self) -> float:
@@ -115,7 +115,7 @@ class Connection:
     def _send(self, frame: bytes) -> None:
         with self._writing:
             if self._closing:
-                raise closed()
+                raise unsent("the sidecar's input was ended")
             try:
                 rest = memoryview(frame)
                 while rest:
@@ -176,9 +176,8 @@ class Connection:
             if last:
                 self.call("governor.unwatch", {"runId": run_id})
 
-    def close(self, timeout: float) -> None:
-        """Ends the sidecar's input, and waits until it has answered everything and is gone."""
-        deadline = time.monotonic() + timeout
+    def retire(self, timeout: float) -> None:
+        """Ends the sidecar's input: it answers what it has taken, and exits."""
         if not self._writing.acquire(timeout=timeout):
             # Somebody's frame does not get through: the sidecar no longer reads.
             self._process.kill()
@@ -186,6 +185,11 @@ class Connection:
         self._closing = True
         self._stdin.close()
         self._writing.release()
+
+    def close(self, timeout: float) -> None:
+        """Retires the sidecar and waits until it is gone."""
+        deadline = time.monotonic() + timeout
+        self.retire(timeout)
         self._reader.join(max(0.0, deadline - time.monotonic()))
         if self._reader.is_alive():
             self._abort()

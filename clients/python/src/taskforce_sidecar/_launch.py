@@ -70,9 +70,12 @@ def may_start_again(error: TaskforceError) -> bool:
 
 def may_send_again(error: TaskforceError, method: str, sends: int) -> bool:
     """Says whether a call that failed may be sent again: never if that could double it."""
-    if error.code != "E_SIDECAR_LOST" or sends == MAX_SENDS:
+    if sends == MAX_SENDS:
         return False
-    return method in RESENDS or error.details.get("outcome") == "not_executed"
+    if error.code == "E_SIDECAR_LOST":
+        return method in RESENDS or error.details.get("outcome") == "not_executed"
+    # A sidecar that is shutting down refuses a call before it begins.
+    return error.code == "E_SHUTTING_DOWN"
 
 
 class Tail:

@@ -43,12 +43,13 @@ class Session:
         self._listeners: dict[str, list[Listener]] = {}
         self._partial: list[bytes] = []
         self._max_frame: int | None = None
-        self.lost: TaskforceError | None = None
+        # Why no more calls can be sent.
+        self.ended: TaskforceError | None = None
 
     def request(self, method: str, params: Mapping[str, Any], reply: Reply) -> tuple[int, bytes]:
         """Returns the id and the frame of a request, whose answer goes to `reply`."""
-        if self.lost:
-            raise unsent(self.lost.message)
+        if self.ended:
+            raise unsent(self.ended.message)
         id = next(self._ids)
         frame = encode({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
         if self._max_frame and len(frame) > self._max_frame + len(b"\n"):
@@ -99,10 +100,14 @@ class Session:
             return
         id = message.get("id")
         reply = self._pending.pop(self._only_pending(message) if id is None else id, None)
+        error = _refusal(message["error"]) if "error" in message else None
+        if error and error.code == "E_SHUTTING_DOWN":
+            # Somebody else asked it to end. It still answers what it took before.
+            self.ended = error
         if reply is None or reply.done():
             return
-        if "error" in message:
-            reply.set_exception(_refusal(message["error"]))
+        if error:
+            reply.set_exception(error)
         else:
             reply.set_result(message.get("result"))
 
@@ -114,7 +119,7 @@ class Session:
 
     def lose(self, error: TaskforceError) -> None:
         """Ends the session: whoever still waits gets the error."""
-        self.lost = error
+        self.ended = error
         pending, self._pending = self._pending, {}
         for reply in pending.values():
             if reply is not None and not reply.done():
