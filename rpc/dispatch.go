@@ -16,8 +16,9 @@ type operation struct {
 	// bind reads the parameters and returns what is to be run in a transaction;
 	// nil for an operation on the session.
 	bind func(s *session, params jsontext.Value) (func(store.Tx) (any, error), error)
-	// call runs an operation on the session.
-	call func(ctx context.Context, s *session, params jsontext.Value) (any, error)
+	// call runs an operation on the session, and after what is to follow its reply.
+	call  func(ctx context.Context, s *session, params jsontext.Value) (any, error)
+	after func(s *session)
 }
 
 // operations holds every method that is answered. It is filled once, at the
@@ -55,6 +56,7 @@ func init() {
 	onSession(schema.Discover, (*session).discover)
 	onSession(schema.Exit, (*session).needsNotification)
 	onSession(schema.Cancel, (*session).cancelRequest)
+	operations[schema.Watch.Name].after = (*session).announceWatches
 }
 
 func add(op *operation) { operations[op.spec.Name] = op }
@@ -79,7 +81,7 @@ func onPinnedTx[P, R any](m schema.Method[P, R], handler func(pin, store.Tx, *P)
 			if err != nil {
 				return nil, err
 			}
-			return result, nil
+			return s.pin().redactResult(result), nil
 		}, nil
 	}})
 }
@@ -101,23 +103,26 @@ func onSession[P, R any](m schema.Method[P, R], handler func(*session, context.C
 }
 
 // begin starts the operation for a call.
-func (op *operation) begin(s *session, q queued) {
+func (op *operation) begin(s *session, c *call) {
 	if op.call != nil {
-		result, err := op.call(q.call.ctx, s, q.call.params)
-		s.reply(q, result, err)
+		result, err := op.call(c.ctx, s, c.params)
+		s.reply(c, result, err)
+		if op.after != nil {
+			op.after(s)
+		}
 		return
 	}
-	fn, err := op.bind(s, q.call.params)
+	fn, err := op.bind(s, c.params)
 	if err == nil && op.needsMigration() {
-		err = s.prepare(q.call.ctx)
+		err = s.prepare(c.ctx)
 	}
 	switch {
 	case err != nil:
-		s.reply(q, nil, err)
+		s.reply(c, nil, err)
 	case op.spec.Is(schema.Mutates):
-		s.submit(q, fn)
+		s.submit(c, fn)
 	default:
-		s.read(q, fn)
+		s.read(c, fn)
 	}
 }
 

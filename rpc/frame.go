@@ -48,46 +48,74 @@ func (f *framer) next() ([]byte, error) {
 	return f.line()
 }
 
-// recognise skips a byte order mark and blank lines, and looks for a header.
+// recognise skips a byte order mark and blank lines, and looks for a header. It
+// never waits for more bytes than it needs, because the host may send no more
+// before it has an answer.
 func (f *framer) recognise() error {
-	if mark, _ := f.in.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
-		_, _ = f.in.Discard(3)
+	first, err := f.in.Peek(1)
+	if err == nil && first[0] == '\xef' {
+		if mark, _ := f.in.Peek(3); string(mark) == "\xef\xbb\xbf" {
+			_, _ = f.in.Discard(3)
+		}
 	}
 	for {
-		first, err := f.in.Peek(1)
-		if err != nil {
+		if first, err = f.in.Peek(1); err != nil {
 			return err
 		}
 		if !isSpace(first[0]) {
-			break
+			f.headers = f.startsWithHeader()
+			return nil
 		}
 		_, _ = f.in.Discard(1)
 	}
-	const longest = 64 // no header name is longer
+}
+
+// startsWithHeader reports whether the input goes on with header fields of
+// which one is a Content-Length. JSON shows at its first byte that it does not.
+func (f *framer) startsWithHeader() bool {
+	const longest = 4 << 10
+	name, named := 0, false // where the current line begins, and whether its colon was seen
 	for n := 1; n <= longest; n++ {
 		head, err := f.in.Peek(n)
 		if err != nil {
-			return nil // a short input without a colon is a line
+			return false
 		}
-		c := head[n-1]
-		if c == ':' {
-			f.headers = n > 1
-			return nil
-		}
-		if c != '-' && (c|0x20 < 'a' || c|0x20 > 'z') {
-			return nil
+		switch c := head[n-1]; {
+		case c == '\n' && !named:
+			return false
+		case c == '\n':
+			name, named = n, false
+		case named:
+		case c == ':':
+			named = n-1 > name
+			if !named || strings.EqualFold(string(head[name:n-1]), contentLength) {
+				return named
+			}
+		case !isNameByte(c):
+			return false
 		}
 	}
-	return nil
+	return false
+}
+
+const contentLength = "Content-Length"
+
+// isNameByte reports whether a header's name may contain the byte.
+func isNameByte(c byte) bool {
+	return c == '-' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
 }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+
+// trim cuts the white space of JSON off, and no other: what Unicode takes for a
+// space is an error in JSON.
+func trim(text []byte) []byte { return bytes.Trim(text, " \t\r\n") }
 
 // line returns the next line that is not blank.
 func (f *framer) line() ([]byte, error) {
 	for {
 		line, err := f.readLine()
-		if line = bytes.Trim(line, " \t\r\n"); len(line) > 0 || err != nil {
+		if line = trim(line); len(line) > 0 || err != nil {
 			return line, err
 		}
 	}
@@ -102,7 +130,7 @@ func (f *framer) readLine() ([]byte, error) {
 		part, err := f.in.ReadSlice('\n')
 		if !tooLong {
 			line = append(line, part...)
-			// The limit is on the JSON text, so two bytes of line end do not count.
+			// The limit is on the JSON text, so the line end does not count.
 			if tooLong = len(bytes.TrimRight(line, "\r\n")) > f.limit; tooLong {
 				line = nil
 			}
@@ -112,7 +140,7 @@ func (f *framer) readLine() ([]byte, error) {
 			continue
 		case tooLong && (err == nil || err == io.EOF):
 			return nil, errTooLong
-		case err == io.EOF && len(bytes.Trim(line, " \t\r\n")) > 0:
+		case err == io.EOF && len(trim(line)) > 0:
 			return line, nil
 		}
 		return line, err
@@ -127,42 +155,61 @@ func (f *framer) block() ([]byte, error) {
 	}
 	if length > int64(f.limit) {
 		if _, err := io.CopyN(io.Discard, f.in, length); err != nil {
-			return nil, errCut
+			return nil, cut(err)
 		}
 		return nil, errTooLong
 	}
 	body := make([]byte, length)
 	if _, err := io.ReadFull(f.in, body); err != nil {
-		return nil, errCut
+		return nil, cut(err)
 	}
 	return body, nil
 }
 
+// cut tells the end of input in the middle of a frame from other errors.
+func cut(err error) error {
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return errCut
+	}
+	return err
+}
+
 // header reads one header block and returns its Content-Length.
 func (f *framer) header() (int64, error) {
-	length, any := int64(-1), false
+	length, begun, valid := int64(-1), false, true
 	for {
 		raw, err := f.readLine()
-		if err != nil && err != errTooLong {
+		line := trim(raw)
+		switch {
+		case err != nil && err != errTooLong && begun:
+			return 0, cut(err)
+		case err != nil && err != errTooLong:
 			return 0, err
+		case len(line) == 0 && err == nil && !begun:
+			continue // blank lines between blocks
+		case len(line) == 0 && err == nil && length >= 0 && valid:
+			return length, nil
+		case len(line) == 0 && err == nil:
+			return 0, errBadHeader
 		}
-		line := strings.TrimSpace(string(raw))
-		if line == "" && err == nil {
-			if !any {
-				continue // blank lines between blocks
-			}
-			break
-		}
-		any = true
-		name, value, _ := strings.Cut(line, ":")
-		if strings.EqualFold(strings.TrimSpace(name), "Content-Length") {
-			if length, err = strconv.ParseInt(strings.TrimSpace(value), 10, 64); err != nil {
-				length = -1
-			}
+		begun = true
+		if value, ok := lengthField(line); ok {
+			n, err := strconv.ParseUint(value, 10, 63)
+			valid = valid && err == nil && (length < 0 || length == int64(n))
+			length = int64(n)
 		}
 	}
-	if length < 0 {
-		return 0, errBadHeader
+}
+
+// lengthField returns the value of a Content-Length field. It may stand behind
+// what is left of a block whose own length was wrong, so that one bad header
+// costs one request and not the connection.
+func lengthField(line []byte) (value string, ok bool) {
+	colon := bytes.LastIndexByte(line, ':')
+	name := trim(line[:max(colon, 0)])
+	before := len(name) - len(contentLength)
+	if before < 0 || !strings.EqualFold(string(name[before:]), contentLength) || before > 0 && isNameByte(name[before-1]) {
+		return "", false
 	}
-	return length, nil
+	return string(trim(line[colon+1:])), true
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math/big"
 	"strings"
 	"sync"
 
@@ -31,82 +30,107 @@ type message struct {
 type parsed struct {
 	messages []message
 	batch    bool
+	// total counts the members of a batch; only as many as were asked for are kept.
+	total int
 }
 
-var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
+// parser walks over one frame.
+type parser struct {
+	frame   []byte
+	decoder jsontext.Decoder
+}
 
-// parse checks a frame in one pass, before anything of it is used: strict JSON
-// by jsontext (valid UTF-8, no unpaired surrogates, no duplicate members), then
-// the bounds on depth and numbers. A member of a batch that is not an object
-// becomes a message without a version.
-func parse(frame []byte) (parsed, error) {
-	d := decoders.Get().(*jsontext.Decoder)
-	defer decoders.Put(d)
-	d.Reset(bytes.NewBuffer(frame))
-	var p parsed
-	var err error
-	if p.batch = d.PeekKind() == '['; p.batch {
-		p.messages, err = parseBatch(d)
+var parsers = sync.Pool{New: func() any { return new(parser) }}
+
+// parse checks a frame before anything of it is used: strict JSON by jsontext
+// (valid UTF-8, no unpaired surrogates, no duplicate members), then the bounds
+// on depth and numbers. It keeps at most limit members of a batch, but checks
+// them all. A member that is not an object becomes a message without a version.
+func parse(frame []byte, limit int) (parsed, error) {
+	p := parsers.Get().(*parser)
+	defer parsers.Put(p)
+	p.frame = frame
+	p.decoder.Reset(bytes.NewBuffer(frame))
+	result, err := p.parse(limit)
+	p.frame = nil
+	return result, err
+}
+
+func (p *parser) parse(limit int) (result parsed, err error) {
+	if result.batch = p.decoder.PeekKind() == '['; result.batch {
+		err = p.parseBatch(&result, limit)
 	} else {
 		var m message
-		m, err = parseMessage(d, 1)
-		p.messages = []message{m}
+		m, err = p.parseMessage(1)
+		result.messages = []message{m}
 	}
 	if err != nil {
 		return parsed{}, err
 	}
-	if d.PeekKind() != 0 || len(bytes.TrimSpace(d.UnreadBuffer())) > 0 {
+	if rest := trim(p.frame[p.decoder.InputOffset():]); len(rest) > 0 {
 		return parsed{}, errors.New("more than one value in a frame")
 	}
-	return p, nil
+	return result, nil
 }
 
-func parseBatch(d *jsontext.Decoder) (list []message, err error) {
-	if _, err := d.ReadToken(); err != nil {
-		return nil, err
+func (p *parser) parseBatch(result *parsed, limit int) error {
+	if _, err := p.decoder.ReadToken(); err != nil {
+		return err
 	}
-	for d.PeekKind() != ']' {
-		m, err := parseMessage(d, 2)
+	for p.decoder.PeekKind() != ']' {
+		m, err := p.parseMessage(2)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		list = append(list, m)
+		if result.total++; result.total <= limit {
+			result.messages = append(result.messages, m)
+		}
 	}
-	_, err = d.ReadToken()
-	return list, err
+	_, err := p.decoder.ReadToken()
+	return err
 }
 
-// parseMessage takes one envelope apart. A value that is not an object gives an
-// empty message, which is not a request.
-func parseMessage(d *jsontext.Decoder, depth int) (m message, err error) {
-	if d.PeekKind() != '{' {
-		value, err := d.ReadValue()
+// parseMessage takes one envelope apart, which lies `depth` levels deep. A value
+// that is not an object gives an empty message, which is not a request.
+func (p *parser) parseMessage(depth int) (m message, err error) {
+	if p.decoder.PeekKind() != '{' {
+		value, err := p.readValue()
 		if err != nil {
 			return m, err
 		}
 		return m, bounded(value, depth-1)
 	}
-	if _, err := d.ReadToken(); err != nil {
+	if _, err := p.decoder.ReadToken(); err != nil {
 		return m, err
 	}
-	for d.PeekKind() != '}' {
-		name, err := d.ReadToken()
+	for p.decoder.PeekKind() != '}' {
+		name, err := p.decoder.ReadToken()
 		if err != nil {
 			return m, err
 		}
 		member := name.String()
-		value, err := d.ReadValue()
+		value, err := p.readValue()
 		if err != nil {
 			return m, err
 		}
-		// The decoder reuses its buffer, so what is kept is copied.
-		if err := m.set(member, bytes.Clone(value), depth); err != nil {
+		if err := m.set(member, value, depth); err != nil {
 			return m, err
 		}
 	}
-	_, err = d.ReadToken()
+	_, err = p.decoder.ReadToken()
 	m.response = m.response && m.method == nil
 	return m, err
+}
+
+// readValue reads one value and returns where it stands in the frame: what the
+// decoder returns is its own, and only good until it reads on.
+func (p *parser) readValue() (jsontext.Value, error) {
+	value, err := p.decoder.ReadValue()
+	if err != nil {
+		return nil, err
+	}
+	end := p.decoder.InputOffset()
+	return p.frame[end-int64(len(value)) : end : end], nil
 }
 
 func (m *message) set(name string, value jsontext.Value, depth int) error {
@@ -185,46 +209,4 @@ func boundedNumber(text string) error {
 		}
 	}
 	return nil
-}
-
-// maxComparedID is the longest number id that is compared by value. The
-// arithmetic on a longer one would cost more than the request; it is compared as text.
-const maxComparedID = 1024
-
-// idKey is the value of an id, so that 1 and 1.0, or two spellings of one
-// string, are the same. An id that is null has no key.
-func idKey(id jsontext.Value) string {
-	switch id.Kind() {
-	case '"':
-		text, _ := jsontext.AppendUnquote(nil, id)
-		return "s" + string(text)
-	case '0':
-		if len(id) > maxComparedID {
-			return "n" + string(id)
-		}
-		return "n" + canonicalNumber(string(id))
-	}
-	return ""
-}
-
-// canonicalNumber spells a JSON number as its significant digits and a power of ten.
-func canonicalNumber(text string) string {
-	mantissa, exponentText := text, "0"
-	if e := strings.IndexAny(text, "eE"); e >= 0 {
-		mantissa, exponentText = text[:e], text[e+1:]
-	}
-	exponent, _ := new(big.Int).SetString(strings.TrimPrefix(exponentText, "+"), 10)
-	whole, fraction, _ := strings.Cut(mantissa, ".")
-	exponent.Sub(exponent, big.NewInt(int64(len(fraction))))
-	sign := ""
-	if strings.HasPrefix(whole, "-") {
-		sign, whole = "-", whole[1:]
-	}
-	digits := strings.TrimLeft(whole+fraction, "0")
-	significant := strings.TrimRight(digits, "0")
-	if significant == "" {
-		return "0"
-	}
-	exponent.Add(exponent, big.NewInt(int64(len(digits)-len(significant))))
-	return sign + significant + "e" + exponent.String()
 }

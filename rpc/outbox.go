@@ -1,31 +1,41 @@
 package rpc
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"sync"
 	"time"
 )
 
-// outbox is the one writer of the output. A frame is written by its sender if
-// nothing is waiting, else by a goroutine that takes all waiting frames at once.
+// piece is how much is written at once. Small frames are gathered up to it, and
+// larger ones are written in parts of it, so that a host that reads slowly can
+// be told from one that does not read at all.
+const piece = 64 << 10
+
+// outbox is the one writer of the output. Whoever sends hands a frame over and
+// goes on; a goroutine writes all that waits. The reader may write for itself,
+// which saves waking that goroutine: it adds its frames and flushes them before
+// it waits for more input.
 type outbox struct {
 	out io.Writer
 	// headers asks for Content-Length framing.
 	headers func() bool
 
 	mu sync.Mutex
-	// changed wakes whoever waits for room or for the end of writing.
+	// changed wakes whoever waits for frames, for room or for the end.
 	changed *sync.Cond
-	waiting [][]byte
-	size    int
-	after   []func() // to call when the waiting frames are written
+	waiting [][]byte // what is to be written, in order
+	tail    []byte   // what comes after it: small frames, gathered
+	after   []func() // to call when all of that is written
+	spare   []byte   // an old tail to use again
+	size    int      // bytes that wait or are being written
+	writes  int      // counts what was written, so that a stall shows
 	writing bool
 	closed  bool
 	err     error
-	exited  chan struct{}
-	failed  chan struct{} // closed at the first error
+
+	exited chan struct{} // closed when everything is written after close
+	failed chan struct{} // closed at the first error
 }
 
 func newOutbox(out io.Writer, headers func() bool) *outbox {
@@ -50,29 +60,45 @@ func (o *outbox) send(frame []byte, written func()) {
 	o.mu.Unlock()
 }
 
-// sendNow is send, but writes the frame itself, and may block, if nothing is waiting.
-func (o *outbox) sendNow(frame []byte, written func()) {
+// add is send for a caller that will flush before it waits for anything. It
+// blocks while a full piece of what was added is written.
+func (o *outbox) add(frame []byte) {
 	o.mu.Lock()
-	if o.err != nil || o.closed || o.writing || len(o.waiting) > 0 {
-		o.mu.Unlock()
-		o.send(frame, written)
+	defer o.mu.Unlock()
+	if o.err != nil || o.closed {
 		return
 	}
-	o.push(frame)
-	o.after = append(o.after, written)
-	o.flush()
-	o.mu.Unlock()
+	if o.push(frame); o.size >= piece && !o.writing {
+		o.write()
+	}
 }
 
-func (o *outbox) push(frame []byte) {
-	if o.headers() {
-		header := fmt.Appendf(nil, "Content-Length: %d\r\n\r\n", len(frame))
-		o.waiting = append(o.waiting, header, frame)
-		o.size += len(header) + len(frame)
-		return
+// flush writes what waits, unless somebody is at it already, who then goes on with it.
+func (o *outbox) flush() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.size > 0 && !o.writing {
+		o.write()
 	}
-	o.waiting = append(o.waiting, append(frame, '\n'))
-	o.size += len(frame) + 1
+}
+
+// push appends a frame to what waits. Large frames are kept as they are.
+func (o *outbox) push(frame []byte) {
+	before := len(o.tail)
+	if o.headers() {
+		o.tail = fmt.Appendf(o.tail, "Content-Length: %d\r\n\r\n", len(frame))
+	}
+	o.size += len(o.tail) - before + len(frame)
+	if len(frame) < piece {
+		o.tail = append(o.tail, frame...)
+	} else {
+		o.waiting = append(o.waiting, o.tail, frame)
+		o.tail = nil
+	}
+	if !o.headers() {
+		o.tail = append(o.tail, '\n')
+		o.size++
+	}
 }
 
 func (o *outbox) loop() {
@@ -81,8 +107,8 @@ func (o *outbox) loop() {
 	defer o.mu.Unlock()
 	for {
 		switch {
-		case len(o.waiting) > 0 && !o.writing:
-			o.flush()
+		case o.size > 0 && !o.writing && o.err == nil:
+			o.write()
 		case o.closed && !o.writing:
 			return
 		default:
@@ -91,29 +117,57 @@ func (o *outbox) loop() {
 	}
 }
 
-// flush writes what is waiting. It is called with the lock held and gives it up
+// write writes what waits. It is called with the lock held and gives it up
 // while it writes and calls back.
-func (o *outbox) flush() {
-	frames, size, after := o.waiting, o.size, o.after
-	o.waiting, o.after, o.writing = nil, nil, true
+func (o *outbox) write() {
+	frames, size, after := append(o.waiting, o.tail), o.size, o.after
+	o.waiting, o.tail, o.after, o.writing = nil, o.spare, nil, true
+	o.spare = nil
 	o.mu.Unlock()
-	err := writeAll(o.out, frames)
+	err := o.writeAll(frames)
 	callAll(after)
 	o.mu.Lock()
+	if last := frames[len(frames)-1]; cap(last) <= 4*piece {
+		o.spare = last[:0]
+	}
 	o.writing = false
 	o.size -= size
-	if err != nil && o.err == nil {
-		o.err = err
-		close(o.failed)
-		o.drop()
-	}
+	o.fail(err)
 	o.changed.Broadcast()
 }
 
-// drop gives up what can no longer be written.
-func (o *outbox) drop() {
+// writeAll writes the frames piece by piece.
+func (o *outbox) writeAll(frames [][]byte) error {
+	for _, frame := range frames {
+		for len(frame) > 0 {
+			n, err := o.out.Write(frame[:min(len(frame), piece)])
+			if err != nil {
+				return err
+			}
+			frame = frame[n:]
+			o.mu.Lock()
+			o.writes++
+			failed := o.err
+			o.mu.Unlock()
+			if failed != nil {
+				return failed
+			}
+		}
+	}
+	return nil
+}
+
+// fail gives up what can no longer be written. It is called with the lock held
+// and gives it up while it calls back.
+func (o *outbox) fail(err error) {
+	if err == nil || o.err != nil {
+		return
+	}
+	o.err = err
+	close(o.failed)
 	after := o.after
-	o.waiting, o.after, o.size = nil, nil, 0
+	o.waiting, o.tail, o.after = nil, nil, nil
+	o.changed.Broadcast()
 	o.mu.Unlock()
 	callAll(after)
 	o.mu.Lock()
@@ -125,44 +179,54 @@ func callAll(after []func()) {
 	}
 }
 
-// writeAll writes small frames together and large ones as they are.
-func writeAll(out io.Writer, frames [][]byte) error {
-	const small = 64 << 10
-	if len(frames) == 1 {
-		_, err := out.Write(frames[0])
-		return err
-	}
-	buffered := bufio.NewWriterSize(out, small) // passes larger writes through
-	for _, frame := range frames {
-		if _, err := buffered.Write(frame); err != nil {
-			return err
-		}
-	}
-	return buffered.Flush()
-}
-
 // waitRoom blocks while more than limit bytes wait to be written.
 func (o *outbox) waitRoom(limit int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for o.size > limit && o.err == nil && !o.closed {
-		o.changed.Wait()
+		if o.writing {
+			o.changed.Wait()
+		} else {
+			o.write()
+		}
 	}
 }
 
-// close writes what is waiting and returns the first error of the output. A
-// reader that takes nothing for as long as grace counts as one.
-func (o *outbox) close(grace time.Duration) error {
+// expectProgress fails the output if the host takes nothing of what waits for
+// as long as grace. It returns when everything is written or nothing will be.
+func (o *outbox) expectProgress(grace time.Duration) {
+	ticker := time.NewTicker(grace)
+	defer ticker.Stop()
+	seen := -1
+	for {
+		o.mu.Lock()
+		if o.size > 0 && o.writes == seen {
+			o.fail(ErrOutput)
+		}
+		seen = o.writes
+		o.mu.Unlock()
+		select {
+		case <-ticker.C:
+		case <-o.exited:
+			return
+		case <-o.failed:
+			return
+		}
+	}
+}
+
+// close waits until everything is written, or can never be, and returns the
+// first error of the output.
+func (o *outbox) close() error {
 	o.mu.Lock()
 	o.closed = true
 	o.changed.Broadcast()
 	o.mu.Unlock()
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
 	select {
 	case <-o.exited:
-		return o.err
-	case <-timer.C:
-		return ErrOutput
+	case <-o.failed:
 	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
 }

@@ -2,17 +2,13 @@ package rpc
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/dsh-taskforce/sidecar/governor"
 	"github.com/dsh-taskforce/sidecar/schema"
 	"github.com/dsh-taskforce/sidecar/store"
 	"github.com/sourcegraph/jsonrpc2"
@@ -23,8 +19,15 @@ const (
 	DefaultMaxFrame    = 4 << 20
 	DefaultMaxInFlight = 256
 	// unread is how many bytes of replies may wait for a host that does not
-	// read before nothing more is begun.
+	// read before nothing more is read or begun.
 	unread = 8 << 20
+	// drainGrace is how long a session that was told to end waits for a host
+	// that takes nothing of its last replies. A host that only closed its side
+	// has all the time it wants.
+	drainGrace = 5 * time.Second
+	// goneGrace is the same for a host that is dead: whoever holds its end of
+	// the pipe may still be reading.
+	goneGrace = 250 * time.Millisecond
 )
 
 // ErrOutput reports that the output broke: the host can no longer be answered.
@@ -32,6 +35,10 @@ var ErrOutput = errors.New("the output is broken")
 
 // ErrExit reports that the host sent exit without shutdown before it.
 var ErrExit = errors.New("exit without shutdown")
+
+// ErrHostGone is the cause of a context that ends because the host is dead. A
+// session with such a context does not wait for anybody to read.
+var ErrHostGone = errors.New("the host is gone")
 
 // Options say how a connection is served.
 type Options struct {
@@ -47,10 +54,6 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// drainGrace is how long an ending session waits for a host that does not read
-// its last replies.
-const drainGrace = 5 * time.Second
-
 // session is one connection.
 type session struct {
 	store   store.Store
@@ -61,10 +64,9 @@ type session struct {
 	conn    *jsonrpc2.Conn
 	watches watches
 
-	queue chan queued
-	// gate guards ended: whoever queues a call holds it for reading, so that
-	// the queue is not closed under the reader.
-	gate  sync.RWMutex
+	queue chan *call
+	// gate guards ended, so that the queue is not closed under the reader.
+	gate  sync.Mutex
 	ended bool
 	// unfinished counts calls that were queued and not yet replied to; while
 	// there is none, the reader may answer by itself.
@@ -81,215 +83,122 @@ type session struct {
 	exited             chan struct{}
 }
 
-// queued is a call on its way through the queue.
-type queued struct {
-	id   uint64
-	call *call
-}
-
 // Serve answers the requests of one host from in on out, until the end of
 // input, exit, or the end of ctx, and returns when everything that was received
-// has its reply. It returns nil on an orderly end, ErrOutput or ErrExit otherwise.
+// has its reply. It returns nil on an orderly end, and ErrOutput, ErrExit,
+// ErrHostGone or an error of the input otherwise.
 //
-// After the end of ctx, exit or a broken output, a goroutine may stay blocked
-// in a read of in, which only the end of input or of the process can undo.
+// After the end of ctx, exit or a broken output, goroutines may stay blocked in
+// a read of in or a write to out, which only the other side or the end of the
+// process can undo.
 func Serve(ctx context.Context, s store.Store, in io.Reader, out io.Writer, options Options) error {
+	return newSession(s, in, out, options).serve(ctx)
+}
+
+func newSession(store store.Store, in io.Reader, out io.Writer, options Options) *session {
 	if options.MaxFrame == 0 {
 		options.MaxFrame = DefaultMaxFrame
 	}
 	if options.MaxInFlight == 0 {
 		options.MaxInFlight = DefaultMaxInFlight
 	}
-	frames := newFramer(in, options.MaxFrame)
-	box := newOutbox(out, func() bool { return frames.headers })
-	session := &session{
-		store: s, options: options, log: options.Log, outbox: box,
-		stream: newStream(box, frames, options.MaxInFlight, options.Log),
-		queue:  make(chan queued, options.MaxInFlight),
-		exited: make(chan struct{}),
+	if options.Log == nil {
+		options.Log = slog.New(slog.DiscardHandler)
 	}
-	session.watches.session = session
-	return session.serve(ctx)
+	s := &session{
+		store: store, options: options, log: options.Log,
+		queue: make(chan *call, options.MaxInFlight), exited: make(chan struct{}),
+	}
+	input := &flushing{in: in}
+	frames := newFramer(input, options.MaxFrame)
+	s.outbox = newOutbox(out, func() bool { return frames.headers })
+	input.flush = s.outbox.flush
+	s.stream = newStream(s.outbox, frames, newRoom(options.MaxInFlight, maxFlightBytes), s.settle, options.Log)
+	s.watches.session = s
+	return s
 }
 
+// flushing is the input of a reader that answers by itself: its answers are
+// written before it waits for more.
+type flushing struct {
+	in    io.Reader
+	flush func()
+}
+
+func (f *flushing) Read(p []byte) (int, error) {
+	f.flush()
+	return f.in.Read(p)
+}
+
+// serve runs the session. Between its begin and its end nothing waits for the
+// host without a bound, unless the host is alive and has only closed its side.
 func (s *session) serve(ctx context.Context) error {
 	var dispatcher sync.WaitGroup
 	dispatcher.Go(s.dispatch)
 	s.conn = jsonrpc2.NewConn(context.Background(), s.stream, handler{s},
 		jsonrpc2.OnSend(s.stream.onSend), jsonrpc2.SetLogger(quiet{}))
+	stop := context.AfterFunc(ctx, func() { s.drain(context.Cause(ctx)) })
+	defer stop()
 	err := s.untilEnd(ctx)
-	s.gate.Lock()
-	s.ended = true
-	close(s.queue)
-	s.gate.Unlock()
+	s.endQueue()
 	dispatcher.Wait()
 	s.pending.Wait()
 	s.watches.stop()
 	s.stream.abandon()
-	if s.outbox.close(drainGrace) != nil {
-		err = ErrOutput
-	}
+	broken := s.outbox.close()
 	s.conn.Close()
-	return err
+	if broken != nil {
+		return broken
+	}
+	return s.outcome(err)
 }
 
 // untilEnd waits for whatever ends the session.
 func (s *session) untilEnd(ctx context.Context) error {
 	select {
 	case <-s.conn.DisconnectNotify():
-		return nil
+		return s.stream.failure
 	case <-s.exited:
-		if s.shutdown.Load() {
-			return nil
-		}
-		return ErrExit
+		go s.outbox.expectProgress(drainGrace)
 	case <-ctx.Done():
-		s.draining.Store(true)
-		return nil
+		if cause := context.Cause(ctx); errors.Is(cause, ErrHostGone) {
+			return cause
+		}
 	case <-s.outbox.failed:
 		s.stream.cancelAll() // nobody would learn the outcome
-		return ErrOutput
 	}
+	return nil
 }
 
-// quiet drops the library's own log: the session logs what matters.
-type quiet struct{}
-
-func (quiet) Printf(string, ...any) {}
-
-// handler receives the requests that jsonrpc2 was shown, in the order received.
-type handler struct{ *session }
-
-// Handle implements jsonrpc2.Handler. It runs in the reader's goroutine.
-func (h handler) Handle(_ context.Context, _ *jsonrpc2.Conn, r *jsonrpc2.Request) {
-	q := queued{id: r.ID.Num, call: h.stream.lookup(r.ID.Num)}
-	if q.call.id == nil {
-		h.notified(q.call)
-		h.stream.forget(q.id)
+// drain ends the session in good order: it refuses what arrives from now on and
+// finishes the rest, but waits no longer than it must for a host that does not read.
+func (s *session) drain(cause error) {
+	s.draining.Store(true)
+	if errors.Is(cause, ErrHostGone) {
+		s.outbox.expectProgress(goneGrace)
 		return
 	}
-	h.gate.RLock()
-	defer h.gate.RUnlock()
-	switch {
-	case h.ended || h.draining.Load():
-		h.unfinished.Add(1)
-		h.reply(q, nil, errShuttingDown())
-	case h.unfinished.Load() == 0 && answersInline(q.call.method):
-		q.call.inline = true
-		h.unfinished.Add(1)
-		h.begin(q)
-	default:
-		h.unfinished.Add(1)
-		h.queue <- q // has room: every request in it holds a slot
-	}
+	s.outbox.expectProgress(drainGrace)
 }
 
-func answersInline(method string) bool {
-	op, ok := operations[method]
-	return ok && op.spec.Is(schema.Session)
+// endQueue lets the dispatcher finish what was queued and queues nothing more.
+func (s *session) endQueue() {
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	s.ended = true
+	close(s.queue)
 }
 
-// notified handles a notification. Only those about the session do anything.
-func (s *session) notified(c *call) {
-	spec := schema.Lookup(c.method)
-	switch {
-	case c.method == schema.Exit.Name:
-		s.exit.Do(func() { close(s.exited) })
-	case c.method == schema.Cancel.Name:
-		var p schema.CancelParams
-		if err := schema.Cancel.Bind(c.params, &p); err != nil {
-			s.log.Warn("a cancellation names no request", "error", err)
-			return
+// outcome judges the end by what the host said, whichever was noticed first:
+// its exit or the end of its input.
+func (s *session) outcome(err error) error {
+	select {
+	case <-s.exited:
+		if !s.shutdown.Load() {
+			return ErrExit
 		}
-		s.stream.cancel(p.ID)
-	case spec != nil && spec.Is(schema.Mutates):
-		s.log.Warn("not executed: nobody would learn the outcome of a notification", "method", c.method)
-	default:
-		s.log.Info("a notification was ignored", "method", c.method)
-	}
-}
-
-// dispatch begins the queued calls one after another.
-func (s *session) dispatch() {
-	for q := range s.queue {
-		s.outbox.waitRoom(unread)
-		s.begin(q)
-	}
-}
-
-// begin starts a call and sees to it that it is replied to once.
-func (s *session) begin(q queued) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.reply(q, nil, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
-		}
-	}()
-	if err := q.call.ctx.Err(); err != nil {
-		s.reply(q, nil, err)
-		return
-	}
-	if s.shutdown.Load() {
-		s.reply(q, nil, errShuttingDown())
-		return
-	}
-	op, ok := operations[q.call.method]
-	if !ok {
-		s.reply(q, nil, schema.Errorf(schema.ErrMethodNotFound, "no method %q", q.call.method))
-		return
-	}
-	op.begin(s, q)
-}
-
-func errShuttingDown() error {
-	return schema.Errorf(schema.ErrShuttingDown, "the sidecar is shutting down")
-}
-
-// prepare runs the store's migration before the first governor call.
-func (s *session) prepare(ctx context.Context) error {
-	if s.prepared {
 		return nil
-	}
-	err := governor.Prepare(ctx, s.store)
-	s.prepared = err == nil
-	return err
-}
-
-// submit runs fn as a write. Its place in the order is taken at once; the reply
-// follows the commit.
-func (s *session) submit(q queued, fn func(store.Tx) (any, error)) {
-	var result any
-	s.pending.Add(1)
-	s.store.Submit(q.call.ctx, func(tx store.Tx) (err error) {
-		result, err = fn(tx)
+	default:
 		return err
-	}, func(err error) {
-		s.reply(q, result, err)
-		s.pending.Done()
-	})
-}
-
-// read runs fn on the state that every write before it has led to.
-func (s *session) read(q queued, fn func(store.Tx) (any, error)) {
-	s.pending.Wait()
-	var result any
-	err := s.store.Read(q.call.ctx, func(tx store.Tx) (err error) {
-		result, err = fn(tx)
-		return err
-	})
-	s.reply(q, result, err)
-}
-
-// reply sends the outcome of a call. The transaction is over by now, so a host
-// that does not read holds nothing but its own replies.
-func (s *session) reply(q queued, result any, err error) {
-	var text []byte
-	if err == nil {
-		text, err = schema.Encode(s.pin().redactResult(result))
-	}
-	q.call.reply = response(q.call.id, text, s.pin().redact(err), s.log)
-	s.unfinished.Add(-1)
-	null := json.RawMessage("null") // the stream writes the reply itself
-	if err := s.conn.SendResponse(context.Background(), &jsonrpc2.Response{ID: jsonrpc2.ID{Num: q.id}, Result: &null}); err != nil {
-		s.log.Warn("a reply could not be sent", "error", err)
 	}
 }

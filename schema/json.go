@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -29,8 +30,9 @@ func Encode(v any) ([]byte, error) {
 
 // AppendTo appends the encoding of v to b.
 func AppendTo(b []byte, v any) ([]byte, error) {
-	text, err := Encode(v)
-	return append(b, text...), err
+	buffer := bytes.NewBuffer(b)
+	err := json.MarshalWrite(buffer, v, encodeOptions)
+	return buffer.Bytes(), err
 }
 
 var encodeOptions = json.JoinOptions(json.Deterministic(true), jsontext.EscapeForHTML(false), jsontext.EscapeForJS(false))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"log/slog"
 	"os"
 
 	"github.com/dsh-taskforce/sidecar/rpc"
@@ -46,26 +45,21 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 		return err
 	}
 	keepFilesPrivate()
-	ctx, stop := untilTold(cmd.Context())
+	surviveBrokenPipes()
+	log, flush := newLog(os.Stderr, f.verbose)
+	defer flush()
+	in := &hostInput{Reader: os.Stdin}
+	ctx, stop := untilTold(cmd.Context(), in)
 	defer stop()
 	store, err := sqlite.Open(ctx, folder, f.options(false))
 	if err != nil {
 		return err
 	}
-	log := newLog(os.Stderr, f.verbose)
-	err = rpc.Serve(ctx, store, os.Stdin, os.Stdout, rpc.Options{
+	err = rpc.Serve(ctx, store, in, os.Stdout, rpc.Options{
 		Version: version, MaxFrame: f.maxFrame, MaxInFlight: f.maxInFlight, Pinned: f.pinned, Log: log,
 	})
 	if closing := store.Close(); err == nil {
 		err = closing
 	}
 	return err
-}
-
-func newLog(to *os.File, verbose bool) *slog.Logger {
-	level := slog.LevelWarn
-	if verbose {
-		level = slog.LevelDebug
-	}
-	return slog.New(slog.NewTextHandler(newDropWriter(to), &slog.HandlerOptions{Level: level}))
 }

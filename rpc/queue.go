@@ -1,0 +1,184 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/dsh-taskforce/sidecar/governor"
+	"github.com/dsh-taskforce/sidecar/schema"
+	"github.com/dsh-taskforce/sidecar/store"
+	"github.com/sourcegraph/jsonrpc2"
+)
+
+// quiet drops the library's own log: the session logs what matters.
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+// handler receives the requests that jsonrpc2 was shown, in the order received.
+type handler struct{ *session }
+
+// Handle implements jsonrpc2.Handler. It runs in the reader's goroutine.
+func (h handler) Handle(_ context.Context, _ *jsonrpc2.Conn, r *jsonrpc2.Request) {
+	c := h.stream.lookup(r.ID.Num)
+	h.unfinished.Add(1)
+	if !h.enqueue(c) {
+		h.reply(c, nil, errShuttingDown())
+	}
+}
+
+// enqueue gives a call its place in the order; false if the session is ending.
+// It never blocks: the queue has room for every call that has room in flight.
+func (s *session) enqueue(c *call) bool {
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	if s.ended {
+		return false
+	}
+	s.queue <- c
+	return true
+}
+
+// settle deals with what the reader can deal with at once: notifications, and,
+// while nothing is queued, the requests about the session. It runs in the
+// reader's goroutine and reports false for a call that has to be queued.
+func (s *session) settle(c *call) bool {
+	switch {
+	case c.id == nil:
+		s.contain(c, func() { s.notified(c) })
+	case s.draining.Load():
+		s.reply(c, nil, errShuttingDown())
+	case s.unfinished.Load() == 0 && answersInline(c.method):
+		s.begin(c)
+	default:
+		return false
+	}
+	return true
+}
+
+func answersInline(method string) bool {
+	op, ok := operations[method]
+	return ok && op.spec.Is(schema.Session)
+}
+
+// notified handles a notification. Only those about the session do anything.
+func (s *session) notified(c *call) {
+	spec := schema.Lookup(c.method)
+	switch {
+	case c.method == schema.Exit.Name:
+		s.exit.Do(func() { close(s.exited) })
+	case c.method == schema.Cancel.Name:
+		var p schema.CancelParams
+		if err := schema.Cancel.Bind(c.params, &p); err != nil {
+			s.log.Warn("a cancellation names no request", "error", err)
+			return
+		}
+		s.stream.cancel(p.ID)
+	case spec != nil && spec.Is(schema.Mutates):
+		s.log.Warn("not executed: nobody would learn the outcome of a notification", "method", c.method)
+	default:
+		s.log.Info("a notification was ignored", "method", clip(c.method))
+	}
+}
+
+// dispatch begins the queued calls one after another.
+func (s *session) dispatch() {
+	for c := range s.queue {
+		s.outbox.waitRoom(unread)
+		s.begin(c)
+	}
+}
+
+// begin starts a call and sees to it that it is replied to once.
+func (s *session) begin(c *call) {
+	s.contain(c, func() {
+		op, known := operations[c.method]
+		switch {
+		case c.ctx.Err() != nil:
+			s.reply(c, nil, c.ctx.Err())
+		case s.shutdown.Load():
+			s.reply(c, nil, errShuttingDown())
+		case !known:
+			s.reply(c, nil, schema.Errorf(schema.ErrMethodNotFound, "no method %s", clip(c.method)))
+		default:
+			op.begin(s, c)
+		}
+	})
+}
+
+// contain runs fn for a call. A panic costs that call and not the process.
+func (s *session) contain(c *call, fn func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			err := fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			if c.id == nil {
+				s.log.Error("a notification failed", "error", err)
+				return
+			}
+			s.reply(c, nil, err)
+		}
+	}()
+	fn()
+}
+
+func errShuttingDown() error {
+	return schema.Errorf(schema.ErrShuttingDown, "the sidecar is shutting down")
+}
+
+// prepare runs the store's migration before the first governor call.
+func (s *session) prepare(ctx context.Context) error {
+	if s.prepared {
+		return nil
+	}
+	err := governor.Prepare(ctx, s.store)
+	s.prepared = err == nil
+	return err
+}
+
+// submit runs fn as a write. Its place in the order is taken at once; the reply
+// follows the commit.
+func (s *session) submit(c *call, fn func(store.Tx) (any, error)) {
+	var result any
+	s.pending.Add(1)
+	s.store.Submit(c.ctx, func(tx store.Tx) (err error) {
+		result, err = fn(tx)
+		return err
+	}, func(err error) {
+		defer s.pending.Done()
+		s.contain(c, func() { s.reply(c, result, err) })
+	})
+}
+
+// read runs fn on the state that every write before it has led to. The
+// transaction is over before the reply is sent.
+func (s *session) read(c *call, fn func(store.Tx) (any, error)) {
+	s.pending.Wait()
+	var result any
+	err := s.store.Read(c.ctx, func(tx store.Tx) (err error) {
+		result, err = fn(tx)
+		return err
+	})
+	s.reply(c, result, err)
+}
+
+// reply sends the outcome of a call, once. It never blocks on the host, and the
+// transaction is over by now, so a host that does not read holds nothing but
+// its own replies.
+func (s *session) reply(c *call, result any, err error) {
+	text := response(c.id, result, s.pin().redact(err), s.log)
+	if !c.replied.CompareAndSwap(false, true) {
+		return
+	}
+	c.reply, c.params = text, nil
+	if c.number == 0 {
+		s.stream.finish(c)
+		return
+	}
+	s.unfinished.Add(-1)
+	null := json.RawMessage("null") // the stream writes the reply itself
+	if err := s.conn.SendResponse(context.Background(), &jsonrpc2.Response{ID: jsonrpc2.ID{Num: c.number}, Result: &null}); err != nil {
+		s.log.Warn("a reply could not be sent", "error", err)
+	}
+}
