@@ -53,8 +53,7 @@ type Authority struct {
 	SessionID string `json:"sessionId" rule:"nonblank"`
 }
 
-// Call is the shape that every call made in somebody's name shares: the input,
-// the run and the authority, in the contract's own order.
+// Call names what is asked, the run and the authority, in the contract's own order.
 type Call[Input any] struct {
 	// What is asked.
 	Input Input `json:"input"`
@@ -130,10 +129,10 @@ const (
 	Cancelled Outcome = "cancelled"
 )
 
-// Proof is a settlement proof of either kind. On the wire it is one of
-// [NeverStartedProof] and [TerminalProof]; here it holds the members of both,
-// in the order in which they are stored.
+// Proof is the trusted host's attestation that an execution is over, of either kind.
 type Proof struct {
+	// The members of both forms, in the order in which they are stored.
+
 	Kind      ProofKind `json:"kind"`
 	Outcome   Outcome   `json:"outcome,omitempty"`
 	Quiescent bool      `json:"quiescent,omitzero"`
@@ -434,9 +433,10 @@ type HistoryParams struct {
 	Limit int64 `json:"limit,omitzero" jsonschema:"minimum=1,maximum=1000"`
 }
 
-// HistoryPage is one page of a history. On the wire it is one of the three
-// pages below, told apart by `view`; Items holds a slice of the view's type.
+// HistoryPage is one page of a history, of the kind that `view` names.
 type HistoryPage struct {
+	// Items holds a slice of the view's type.
+
 	View  HistoryView `json:"view"`
 	Items any         `json:"items"`
 	Next  *int64      `json:"next"`

@@ -128,7 +128,9 @@ type typescriptWriter struct {
 	enums map[string][]string
 }
 
-func (w *typescriptWriter) printf(format string, args ...any) { fmt.Fprintf(&w.Buffer, format, args...) }
+func (w *typescriptWriter) printf(format string, args ...any) {
+	fmt.Fprintf(&w.Buffer, format, args...)
+}
 
 // comment writes text as a documentation comment.
 func (w *typescriptWriter) comment(indent string, paragraphs ...string) {

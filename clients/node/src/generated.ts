@@ -259,10 +259,7 @@ export interface FenceDetail {
   current: number;
 }
 
-/**
- * HistoryPage is one page of a history. On the wire it is one of the three pages below, told apart
- * by `view`; Items holds a slice of the view's type.
- */
+/** HistoryPage is one page of a history, of the kind that `view` names. */
 export type HistoryPage = ReservationsPage | AuditPage | RetryChargesPage;
 
 /** Hold is a lock of a reservation on a resource. */
@@ -409,10 +406,7 @@ export interface PinnedAuthority {
   sessionId?: string;
 }
 
-/**
- * Proof is a settlement proof of either kind. On the wire it is one of NeverStartedProof and
- * TerminalProof; here it holds the members of both, in the order in which they are stored.
- */
+/** Proof is the trusted host's attestation that an execution is over, of either kind. */
 export type Proof = NeverStartedProof | TerminalProof;
 
 /** RejectInput sends a task back. */

@@ -249,9 +249,7 @@ class BindInput(TypedDict):
 
 
 class BindParams(TypedDict):
-    """Call is the shape that every call made in somebody's name shares: the input, the run and
-    the authority, in the contract's own order.
-    """
+    """Call names what is asked, the run and the authority, in the contract's own order."""
 
     input: BindInput
     """What is asked."""
@@ -546,9 +544,7 @@ class ClaimInput(TypedDict):
 
 
 class ClaimParams(TypedDict):
-    """Call is the shape that every call made in somebody's name shares: the input, the run and
-    the authority, in the contract's own order.
-    """
+    """Call names what is asked, the run and the authority, in the contract's own order."""
 
     input: ClaimInput
     """What is asked."""
@@ -677,9 +673,7 @@ class ExtendBudgetInput(_ExtendBudgetInputRequired, total=False):
 
 
 class ExtendBudgetParams(TypedDict):
-    """Call is the shape that every call made in somebody's name shares: the input, the run and
-    the authority, in the contract's own order.
-    """
+    """Call names what is asked, the run and the authority, in the contract's own order."""
 
     input: ExtendBudgetInput
     """What is asked."""
@@ -736,9 +730,7 @@ class RetryChargesPage(TypedDict):
 
 
 HistoryPage = Union[ReservationsPage, AuditPage, RetryChargesPage]
-"""HistoryPage is one page of a history. On the wire it is one of the three pages below, told
-apart by `view`; Items holds a slice of the view's type.
-"""
+"""HistoryPage is one page of a history, of the kind that `view` names."""
 
 
 class _HistoryParamsRequired(TypedDict):
@@ -880,9 +872,7 @@ class ListInput(TypedDict, total=False):
 
 
 class ListParams(TypedDict):
-    """Call is the shape that every call made in somebody's name shares: the input, the run and
-    the authority, in the contract's own order.
-    """
+    """Call names what is asked, the run and the authority, in the contract's own order."""
 
     input: ListInput
     """What is asked."""
@@ -908,9 +898,7 @@ class MarkUnknownInput(TypedDict):
 
 
 class MarkUnknownParams(TypedDict):
-    """Call is the shape that every call made in somebody's name shares: the input, the run and
-    the authority, in the contract's own order.
-    """
+    """Call names what is asked, the run and the authority, in the contract's own order."""
 
     input: MarkUnknownInput
     """What is asked."""
@@ -950,9 +938,7 @@ class OpenInput(_OpenInputRequired, total=False):
 
 
 class OpenParams(TypedDict):
-    """Call is the shape that every call made in somebody's name shares: the input, the run and
-    the authority, in the contract's own order.
-    """
+    """Call names what is asked, the run and the authority, in the contract's own order."""
 
     input: OpenInput
     """What is asked."""
@@ -981,9 +967,7 @@ class TerminalProof(TypedDict):
 
 
 Proof = Union[NeverStartedProof, TerminalProof]
-"""Proof is a settlement proof of either kind. On the wire it is one of NeverStartedProof and
-TerminalProof; here it holds the members of both, in the order in which they are stored.
-"""
+"""Proof is the trusted host's attestation that an execution is over, of either kind."""
 
 
 class RejectInput(TypedDict):
@@ -997,9 +981,7 @@ class RejectInput(TypedDict):
 
 
 class RejectParams(TypedDict):
-    """Call is the shape that every call made in somebody's name shares: the input, the run and
-    the authority, in the contract's own order.
-    """
+    """Call names what is asked, the run and the authority, in the contract's own order."""
 
     input: RejectInput
     """What is asked."""
@@ -1088,9 +1070,7 @@ class ReserveInput(TypedDict):
 
 
 class ReserveParams(TypedDict):
-    """Call is the shape that every call made in somebody's name shares: the input, the run and
-    the authority, in the contract's own order.
-    """
+    """Call names what is asked, the run and the authority, in the contract's own order."""
 
     input: ReserveInput
     """What is asked."""
@@ -1172,9 +1152,7 @@ class SettleInput(TypedDict):
 
 
 class SettleParams(TypedDict):
-    """Call is the shape that every call made in somebody's name shares: the input, the run and
-    the authority, in the contract's own order.
-    """
+    """Call names what is asked, the run and the authority, in the contract's own order."""
 
     input: SettleInput
     """What is asked."""
@@ -1365,9 +1343,7 @@ class TaskHistoryInput(_TaskHistoryInputRequired, total=False):
 
 
 class TaskHistoryParams(TypedDict):
-    """Call is the shape that every call made in somebody's name shares: the input, the run and
-    the authority, in the contract's own order.
-    """
+    """Call names what is asked, the run and the authority, in the contract's own order."""
 
     input: TaskHistoryInput
     """What is asked."""
@@ -1401,9 +1377,7 @@ class TaskNoteInput(_TaskNoteInputRequired, total=False):
 
 
 class TaskNoteParams(TypedDict):
-    """Call is the shape that every call made in somebody's name shares: the input, the run and
-    the authority, in the contract's own order.
-    """
+    """Call names what is asked, the run and the authority, in the contract's own order."""
 
     input: TaskNoteInput
     """What is asked."""
@@ -1416,9 +1390,7 @@ class TaskNoteParams(TypedDict):
 
 
 class TaskParams(TypedDict):
-    """Call is the shape that every call made in somebody's name shares: the input, the run and
-    the authority, in the contract's own order.
-    """
+    """Call names what is asked, the run and the authority, in the contract's own order."""
 
     input: TaskInput
     """What is asked."""
