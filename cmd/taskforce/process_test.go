@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/dsh-taskforce/sidecar/schema"
@@ -105,6 +106,27 @@ func (s *sidecar) receive() reply {
 	var r reply
 	decode(s.t, line, &r)
 	return r
+}
+
+// receiveInto reads the next response and files it under the id of its request.
+func (s *sidecar) receiveInto(replies map[int]reply) {
+	s.t.Helper()
+	r := s.receive()
+	id, err := strconv.Atoi(string(r.ID))
+	if err != nil {
+		s.t.Fatalf("a response to request %s", r.ID)
+	}
+	replies[id] = r
+}
+
+// receiveUntil reads responses up to the one to the request.
+func (s *sidecar) receiveUntil(id int) map[int]reply {
+	s.t.Helper()
+	replies := map[int]reply{}
+	for replies[id].ID == nil {
+		s.receiveInto(replies)
+	}
+	return replies
 }
 
 // call sends a request and returns its response.

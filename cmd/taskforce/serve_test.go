@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"testing"
@@ -16,32 +17,45 @@ func bystander() {
 	os.Exit(cmd.ProcessState.ExitCode())
 }
 
-// flood sends reservations without reading replies.
+// flood sends many calls at once, without reading replies.
 const flood = 100
 
-func (s *sidecar) flood(run string) {
-	task := s.openTask(run, "")
-	for range flood {
-		s.send(schema.Reserve.Name, reserving(run, task, 0, schema.Read, schema.Reuse))
+func (s *sidecar) flood(task int64) {
+	for n := range flood {
+		p := reserving("run", task, 0, schema.Read, schema.Reuse)
+		p.Input.OperationKey = fmt.Sprint(n)
+		s.send(schema.Reserve.Name, p)
 	}
 }
 
-// drained reads the replies to a flood.
-func (s *sidecar) drained() {
-	s.t.Helper()
-	for range flood {
-		accepted[schema.Reservation](s.t, s.receive())
+// drained checks the replies to a flood: one admission, the others find the
+// task's generation moved on.
+func drained(t *testing.T, replies []reply) {
+	t.Helper()
+	if len(replies) != flood {
+		t.Fatalf("%d replies, want %d", len(replies), flood)
+	}
+	for n, r := range replies {
+		if n == 0 {
+			accepted[schema.Reservation](t, r)
+		} else {
+			r.refused(t, schema.ErrGovernorFence)
+		}
 	}
 }
 
 func TestEndOfInputDrains(t *testing.T) {
 	t.Parallel()
 	s := serve(t, t.TempDir())
-	s.flood("run")
+	s.flood(s.openTask("run", ""))
 	if err := s.in.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s.drained()
+	var replies []reply
+	for range flood {
+		replies = append(replies, s.receive())
+	}
+	drained(t, replies)
 	if status := s.wait(); status != 0 {
 		t.Errorf("exit status %d", status)
 	}

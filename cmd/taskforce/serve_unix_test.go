@@ -11,16 +11,30 @@ import (
 	"github.com/dsh-taskforce/sidecar/schema"
 )
 
-// What was received before the signal is done and answered.
+// What was received before the signal is done and answered, what comes later is refused.
 func TestTerminationDrains(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
-			s := serve(t, t.TempDir())
-			s.flood("run")
-			s.drained()
+			root := t.TempDir()
+			s := serve(t, root)
+			task := s.openTask("run", "")
+			release := lockStore(t, root)
+			s.flood(task)
+			result(s, schema.Ping, schema.NoParams{}) // everything before is received, and waits for the lock
 			signalTo(t, s.cmd.Process, signal)
+			r := s.call(schema.Ping.Name, schema.NoParams{})
+			for r.Error == nil { // until the signal is noticed
+				r = s.call(schema.Ping.Name, schema.NoParams{})
+			}
+			r.refused(t, schema.ErrShuttingDown)
+			release()
+			var replies []reply
+			for range flood {
+				replies = append(replies, s.receive())
+			}
+			drained(t, replies)
 			if status := s.wait(); status != 0 {
 				t.Errorf("exit status %d", status)
 			}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package main
+
+import "github.com/dsh-taskforce/sidecar/schema"
+
+func init() { unprovoked[schema.ErrStoreFull] = "a small file system is mounted on Linux only" }

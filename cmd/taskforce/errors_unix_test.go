@@ -1,0 +1,94 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/dsh-taskforce/sidecar/schema"
+	"github.com/dsh-taskforce/sidecar/store/sqlite"
+)
+
+func init() {
+	provocations[schema.ErrStoreReplaced] = provokeStoreReplaced
+	provocations[schema.ErrStoreReadonly] = provokeStoreReadonly
+	provocations[schema.ErrStoreIO] = provokeStoreIO
+}
+
+// The file is moved away, then another is put in its place, then it comes back.
+func provokeStoreReplaced(t *testing.T) {
+	root, other := newStore(t), newStore(t)
+	path := filepath.Join(root, sqlite.FileName)
+	s := serve(t, root)
+	result(s, schema.Ping, schema.NoParams{}) // it has opened the file
+	rename := func(from, to string) {
+		t.Helper()
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused := func() {
+		t.Helper()
+		s.refused(schema.ErrStoreReplaced, "governor.reserve", reserving("run", 1, 0, schema.Read, schema.Reuse))
+		s.refused(schema.ErrStoreReplaced, "governor.summary", schema.RunParams{RunID: "run"})
+	}
+	rename(path, path+".away")
+	refused()
+	if _, err := os.Stat(path); err == nil {
+		t.Error("the sidecar has made a new ledger")
+	}
+	rename(filepath.Join(other, sqlite.FileName), path)
+	refused()
+	rename(path+".away", path)
+	result(s, schema.Reserve, reserving("run", 1, 0, schema.Read, schema.Reuse))
+}
+
+func provokeStoreReadonly(t *testing.T) {
+	root := newStore(t)
+	mode := func(path string, mode os.FileMode) {
+		t.Helper()
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mode(filepath.Join(root, sqlite.FileName), 0o444)
+	mode(root, 0o777)
+	s := launch(t, unprivileged(t, root, "serve", "--root", root))
+	s.refused(schema.ErrStoreReadonly, "governor.reserve", reserving("run", 1, 0, schema.Read, schema.Reuse))
+	result(s, schema.GetTask, schema.TaskParams{RunID: "run", Authority: lead, Input: schema.TaskInput{TaskID: 1}})
+}
+
+// unprivileged is a command of a user whom file modes stop, which they do not
+// the superuser. The parents of the root folder are opened for that user.
+func unprivileged(t *testing.T, root string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "taskforce", args...)
+	if os.Getuid() != 0 {
+		return cmd
+	}
+	const nobody = 65534
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	for _, path := range []string{root, cmd.Path} {
+		for folder := filepath.Dir(path); folder != filepath.Clean(os.TempDir()); folder = filepath.Dir(folder) {
+			if err := os.Chmod(folder, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return cmd
+}
+
+// The write-ahead log is cut off under the sidecar.
+func provokeStoreIO(t *testing.T) {
+	root := newStore(t)
+	s := serve(t, root)
+	s.openTask("run", "s")
+	if err := os.Truncate(filepath.Join(root, sqlite.FileName+"-wal"), 0); err != nil {
+		t.Fatal(err)
+	}
+	s.refused(schema.ErrStoreIO, "task.get", schema.TaskParams{RunID: "run", Authority: lead, Input: schema.TaskInput{TaskID: 1}})
+}
