@@ -14,7 +14,7 @@ func printJSON(w io.Writer, v any) error {
 		return err
 	}
 	value := jsontext.Value(text)
-	if err := value.Indent(); err != nil {
+	if err := value.Indent(jsontext.WithIndent("  ")); err != nil {
 		return err
 	}
 	_, err = w.Write(append(value, '\n'))
