@@ -50,7 +50,7 @@ func (t *tx) run(run string) (runEntry, error) {
 			return entry, err
 		}
 	}
-	const active = "SELECT count(*), coalesce(sum(mode = 'write'), 0), coalesce(sum(state = 'unknown'), 0) FROM governor_reservation INDEXED BY sidecar_reservation_active WHERE run_id = ? AND state != 'settled'"
+	const active = "SELECT count(*), coalesce(sum(mode = 'write'), 0), coalesce(sum(state = 'unknown'), 0) FROM governor_reservation INDEXED BY idx_governor_run WHERE run_id = ? AND " + isActive
 	if _, err := t.one(active, []any{run}, &entry.usage.Active, &entry.usage.Writers, &entry.usage.Unknown); err != nil {
 		return entry, err
 	}
@@ -70,6 +70,9 @@ func (t *tx) learn() error {
 	}
 	return t.fail(t.conn.ledger.learn(t.ctx, t.conn))
 }
+
+// isActive is true of every state but settled, spelt so that the index on run and state serves it.
+const isActive = "state IN ('reserved', 'running', 'unknown')"
 
 // Admissions implements [store.Tx].
 func (t *tx) Admissions(task int64) (store.Admissions, error) {

@@ -10,7 +10,7 @@ import (
 
 // Executions implements [store.Tx].
 func (t *tx) Executions(run string) ([]schema.Execution, error) {
-	const query = "SELECT " + executionColumns + " FROM governor_reservation r INDEXED BY sidecar_reservation_active WHERE run_id = ? AND state != 'settled' ORDER BY rowid"
+	const query = "SELECT " + executionColumns + " FROM governor_reservation r INDEXED BY idx_governor_run WHERE run_id = ? AND " + isActive + " ORDER BY rowid"
 	var list []schema.Execution
 	err := t.all(query, []any{run}, func(rows *sql.Rows) error {
 		var e schema.Execution
@@ -22,7 +22,7 @@ func (t *tx) Executions(run string) ([]schema.Execution, error) {
 
 // Holds implements [store.Tx].
 func (t *tx) Holds(run string) ([]schema.Hold, error) {
-	const query = "SELECT h.reservation_id, h.resource_key, h.mode FROM governor_reservation r INDEXED BY sidecar_reservation_active JOIN governor_hold h USING (reservation_id) WHERE r.run_id = ? AND r.state != 'settled' ORDER BY h.reservation_id, h.resource_key"
+	const query = "SELECT h.reservation_id, h.resource_key, h.mode FROM governor_reservation r INDEXED BY idx_governor_run JOIN governor_hold h USING (reservation_id) WHERE r.run_id = ? AND r." + isActive + " ORDER BY h.reservation_id, h.resource_key"
 	var list []schema.Hold
 	err := t.all(query, []any{run}, func(rows *sql.Rows) error {
 		var h schema.Hold

@@ -136,13 +136,14 @@ func (w *writer) commit(batch []*write) {
 		return
 	}
 	for _, member := range batch {
-		if !w.run(ctx, c, member) {
+		if !w.run(ctx, c, member, len(batch) == 1) {
 			w.rollback(ctx, c)
 			return
 		}
 	}
 	if err := c.exec(ctx, "COMMIT"); err != nil {
 		failAll(batch, classify(err, "the transaction cannot be committed"))
+		c.ledger.forget()
 		w.rollback(ctx, c)
 		return
 	}
@@ -190,10 +191,11 @@ func (w *writer) begin(ctx context.Context) (*conn, error) {
 	return c, nil
 }
 
-// run executes one member in a savepoint. It returns false if the transaction
-// is no longer what it was: an error can roll all of it back, and a later
-// SAVEPOINT would then silently open a transaction of its own.
-func (w *writer) run(ctx context.Context, c *conn, member *write) bool {
+// run executes one member, in a savepoint if it shares the transaction. It
+// returns false if the transaction is no longer what it was: an error can roll
+// all of it back, and a later SAVEPOINT would then silently open a transaction
+// of its own. A member that is alone and fails ends the transaction too.
+func (w *writer) run(ctx context.Context, c *conn, member *write, alone bool) bool {
 	if member.decided {
 		return true
 	}
@@ -202,19 +204,28 @@ func (w *writer) run(ctx context.Context, c *conn, member *write) bool {
 		return true
 	}
 	t := &tx{ctx: ctx, conn: c, broken: new(error)}
-	err := t.Nested(func(nested store.Tx) error {
-		return contain(func() error { return member.fn(nested) })
-	})
+	work := func(tx store.Tx) error {
+		return contain(func() error { return member.fn(tx) })
+	}
+	var err error
+	if alone {
+		err = work(t)
+	} else {
+		err = t.Nested(work)
+	}
+	if *t.broken != nil {
+		err = *t.broken
+	}
 	if err != nil {
 		member.fail(err)
 	}
-	return *t.broken == nil
+	return *t.broken == nil && !(alone && err != nil)
 }
 
 // rollback undoes the transaction. If that fails the connection goes, for
 // nobody knows what state it is in; the next batch opens another.
 func (w *writer) rollback(ctx context.Context, c *conn) {
-	c.ledger.forget()
+	c.ledger.rollback(0)
 	if err := c.exec(ctx, "ROLLBACK"); err != nil {
 		w.disconnect()
 	}
