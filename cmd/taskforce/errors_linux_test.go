@@ -13,7 +13,7 @@ import (
 
 func init() { provocations[schema.ErrStoreFull] = provokeStoreFull }
 
-// mount mounts a file system for the test. Without the right to it the test is
+// mount mounts a file system; whoever mounts it unmounts it. Without the right to it the test is
 // skipped, but not where everything must be tested.
 func mount(t *testing.T, source, kind, options string) (folder string) {
 	t.Helper()
@@ -26,18 +26,22 @@ func mount(t *testing.T, source, kind, options string) (folder string) {
 	default:
 		t.Fatalf("mounting %s: %v", kind, err)
 	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(folder, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
 	return folder
+}
+
+func unmount(t *testing.T, folder string) {
+	t.Helper()
+	if err := unix.Unmount(folder, unix.MNT_DETACH); err != nil {
+		t.Error(err)
+	}
 }
 
 // The disk is filled by calls, which are kept whole or not at all, and the store
 // goes on when there is room again.
 func provokeStoreFull(t *testing.T) {
-	root := filepath.Join(mount(t, "tmpfs", "tmpfs", "size=2m,mode=700"), "root")
+	disk := mount(t, "tmpfs", "tmpfs", "size=2m,mode=700")
+	t.Cleanup(func() { unmount(t, disk) })
+	root := filepath.Join(disk, "root")
 	s := serve(t, root)
 	note := strings.Repeat("x", 20_000)
 	open := schema.OpenParams{RunID: "run", Authority: lead, Input: schema.OpenInput{Title: "a task", Note: &note}}
@@ -48,7 +52,7 @@ func provokeStoreFull(t *testing.T) {
 	}
 	full.refused(t, schema.ErrStoreFull)
 
-	if err := unix.Mount("tmpfs", filepath.Dir(root), "tmpfs", unix.MS_REMOUNT, "size=8m"); err != nil {
+	if err := unix.Mount("tmpfs", disk, "tmpfs", unix.MS_REMOUNT, "size=8m"); err != nil {
 		t.Fatal(err)
 	}
 	last := result(s, schema.OpenTask, open).TaskID

@@ -115,23 +115,10 @@ func provokeStoreCorrupt(t *testing.T) {
 	s.refused(schema.ErrStoreCorrupt, "task.submit", noting("run", 1))
 }
 
-// refusesToStart checks that a sidecar ends with status 1 and says why in one line.
-func refusesToStart(t *testing.T, code schema.Code, root string, flags ...string) {
-	t.Helper()
-	s := serve(t, root, flags...)
-	if status := s.end(); status != 1 {
-		t.Errorf("exit status %d, want 1", status)
-	}
-	line := s.stderr.String()
-	if !strings.HasPrefix(line, "taskforce: ") || !strings.HasSuffix(line, "("+string(code)+")\n") || strings.Count(line, "\n") != 1 {
-		t.Errorf("standard error is %q, want a line with %s", line, code)
-	}
-}
-
 func provokeStoreVersion(t *testing.T) {
 	root := newStore(t)
 	runSQL(t, root, "UPDATE sidecar_meta SET value = '999' WHERE key = 'schema_version'")
-	refusesToStart(t, schema.ErrStoreVersion, root)
+	serve(t, root).refusesToStart(string(schema.ErrStoreVersion), "upgrade it")
 }
 
 func provokeStoreConfig(t *testing.T) {
@@ -139,5 +126,5 @@ func provokeStoreConfig(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	refusesToStart(t, schema.ErrStoreConfig, file)
+	serve(t, file).refusesToStart(string(schema.ErrStoreConfig), file)
 }

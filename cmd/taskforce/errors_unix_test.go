@@ -3,6 +3,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,14 +50,8 @@ func provokeStoreReplaced(t *testing.T) {
 
 func provokeStoreReadonly(t *testing.T) {
 	root := newStore(t)
-	mode := func(path string, mode os.FileMode) {
-		t.Helper()
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
-	}
-	mode(filepath.Join(root, sqlite.FileName), 0o444)
-	mode(root, 0o777)
+	chmod(t, filepath.Join(root, sqlite.FileName), 0o444)
+	chmod(t, root, 0o777)
 	s := launch(t, unprivileged(t, root, "serve", "--root", root))
 	s.refused(schema.ErrStoreReadonly, "governor.reserve", reserving("run", 1, 0, schema.Read, schema.Reuse))
 	result(s, schema.GetTask, schema.TaskParams{RunID: "run", Authority: lead, Input: schema.TaskInput{TaskID: 1}})
@@ -66,7 +61,7 @@ func provokeStoreReadonly(t *testing.T) {
 // the superuser. The parents of the root folder are opened for that user.
 func unprivileged(t *testing.T, root string, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "taskforce", args...)
+	cmd := program(t, args...)
 	if os.Getuid() != 0 {
 		return cmd
 	}
@@ -74,9 +69,7 @@ func unprivileged(t *testing.T, root string, args ...string) *exec.Cmd {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	for _, path := range []string{root, cmd.Path} {
 		for folder := filepath.Dir(path); folder != filepath.Clean(os.TempDir()); folder = filepath.Dir(folder) {
-			if err := os.Chmod(folder, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			chmod(t, folder, 0o755)
 		}
 	}
 	return cmd
@@ -91,4 +84,45 @@ func provokeStoreIO(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.refused(schema.ErrStoreIO, "task.get", schema.TaskParams{RunID: "run", Authority: lead, Input: schema.TaskInput{TaskID: 1}})
+}
+
+// Without the right to the folder nothing is made, and the line says so.
+func TestUnwritableRoot(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	chmod(t, folder, 0o555)
+	for _, command := range []string{"serve", "status", "doctor"} {
+		s := launch(t, unprivileged(t, folder, command, "--root", filepath.Join(folder, "root")))
+		s.refusesToStart(folder)
+	}
+	if entries, err := os.ReadDir(folder); err != nil || len(entries) > 0 {
+		t.Errorf("the folder has %v (%v)", entries, err)
+	}
+}
+
+// A store that the user may not read is left alone.
+func TestUnreadableStore(t *testing.T) {
+	t.Parallel()
+	root := newStore(t)
+	path := filepath.Join(root, sqlite.FileName)
+	before, err := contents(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chmod(t, path, 0)
+	for _, command := range []string{"serve", "status", "doctor"} {
+		launch(t, unprivileged(t, root, command, "--root", root)).refusesToStart(string(schema.ErrStoreReadonly))
+	}
+	chmod(t, path, 0o600)
+	after, err := contents(root)
+	if err != nil || !maps.Equal(before, after) {
+		t.Errorf("the store has changed (%v)", err)
+	}
+}
+
+func chmod(t *testing.T, path string, mode os.FileMode) {
+	t.Helper()
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/dsh-taskforce/sidecar/schema"
@@ -47,7 +48,12 @@ type wireError struct {
 // test if it has not ended by then.
 func serve(t *testing.T, root string, flags ...string) *sidecar {
 	t.Helper()
-	return launch(t, exec.CommandContext(t.Context(), "taskforce", append([]string{"serve", "--root", root}, flags...)...))
+	return launch(t, program(t, append([]string{"serve", "--root", root}, flags...)...))
+}
+
+// program is the program under test, killed at the end of the test.
+func program(t *testing.T, args ...string) *exec.Cmd {
+	return exec.CommandContext(t.Context(), "taskforce", args...)
 }
 
 // launch starts a command that is a sidecar, or becomes one. Its standard error
@@ -217,6 +223,24 @@ func (s *sidecar) end() int {
 		s.t.Error(err)
 	}
 	return s.wait()
+}
+
+// refusesToStart checks that a command ends with status 1 and says why in one
+// line, which has all these parts.
+func (s *sidecar) refusesToStart(parts ...string) {
+	s.t.Helper()
+	if status := s.end(); status != 1 {
+		s.t.Errorf("%v: exit status %d, want 1", s.cmd.Args, status)
+	}
+	line := s.stderr.String()
+	if !strings.HasPrefix(line, "taskforce: ") || !strings.HasSuffix(line, "\n") || strings.Count(line, "\n") != 1 {
+		s.t.Errorf("%v: standard error is not one line of taskforce: %q", s.cmd.Args, line)
+	}
+	for _, part := range parts {
+		if !strings.Contains(line, part) {
+			s.t.Errorf("%v: standard error is %q, want %q in it", s.cmd.Args, line, part)
+		}
+	}
 }
 
 // wait returns the exit status of the sidecar, after the end of its output.

@@ -17,31 +17,28 @@ func bystander() {
 	os.Exit(cmd.ProcessState.ExitCode())
 }
 
-// flood sends many calls at once, without reading replies.
-const flood = 100
-
+// flood sends many calls at once, without reading replies: they all want the
+// first admission of the task.
 func (s *sidecar) flood(task int64) {
-	for n := range flood {
+	s.t.Helper()
+	for n := range flooding {
 		p := reserving("run", task, 0, schema.Read, schema.Reuse)
-		p.Input.OperationKey = fmt.Sprint(n)
+		p.Input.OperationKey = fmt.Sprintf("task %d, call %d", task, n)
 		s.send(schema.Reserve.Name, p)
 	}
 }
 
-// drained checks the replies to a flood: one admission, the others find the
-// task's generation moved on.
-func drained(t *testing.T, replies []reply) {
-	t.Helper()
-	if len(replies) != flood {
-		t.Fatalf("%d replies, want %d", len(replies), flood)
+const flooding = 100
+
+// drained reads and checks the replies to a flood, and returns the admission
+// that the first call got.
+func (s *sidecar) drained() *schema.Reservation {
+	s.t.Helper()
+	won := accepted[schema.Reservation](s.t, s.receive())
+	for range flooding - 1 {
+		s.receive().refused(s.t, schema.ErrGovernorFence)
 	}
-	for n, r := range replies {
-		if n == 0 {
-			accepted[schema.Reservation](t, r)
-		} else {
-			r.refused(t, schema.ErrGovernorFence)
-		}
-	}
+	return won
 }
 
 func TestEndOfInputDrains(t *testing.T) {
@@ -51,11 +48,7 @@ func TestEndOfInputDrains(t *testing.T) {
 	if err := s.in.Close(); err != nil {
 		t.Fatal(err)
 	}
-	var replies []reply
-	for range flood {
-		replies = append(replies, s.receive())
-	}
-	drained(t, replies)
+	s.drained()
 	if status := s.wait(); status != 0 {
 		t.Errorf("exit status %d", status)
 	}

@@ -30,11 +30,7 @@ func TestTerminationDrains(t *testing.T) {
 			}
 			r.refused(t, schema.ErrShuttingDown)
 			release()
-			var replies []reply
-			for range flood {
-				replies = append(replies, s.receive())
-			}
-			drained(t, replies)
+			s.drained()
 			if status := s.wait(); status != 0 {
 				t.Errorf("exit status %d", status)
 			}
@@ -66,7 +62,7 @@ func TestParentDies(t *testing.T) {
 // A blocked standard error costs log lines and nothing else.
 func TestBlockedLog(t *testing.T) {
 	t.Parallel()
-	cmd := exec.CommandContext(t.Context(), "taskforce", "serve", "--root", t.TempDir())
+	cmd := program(t, "serve", "--root", t.TempDir())
 	cmd.Stderr = blockedPipe(t)
 	s := launch(t, cmd)
 	const notification = `{"jsonrpc":"2.0","method":"task.open","params":{}}` + "\n" // each logs a warning
