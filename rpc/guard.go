@@ -20,6 +20,8 @@ const (
 // message is the envelope of one request. Its raw members alias the frame.
 type message struct {
 	version, method, params, id jsontext.Value
+	// object says that it is one; whatever else a frame may hold is no request.
+	object bool
 	// response says that the message has a result or an error and no method.
 	response bool
 	// misspelt names a member that differs from a known one only in case.
@@ -45,7 +47,7 @@ var parsers = sync.Pool{New: func() any { return new(parser) }}
 // parse checks a frame before anything of it is used: strict JSON by jsontext
 // (valid UTF-8, no unpaired surrogates, no duplicate members), then the bounds
 // on depth and numbers. It keeps at most limit members of a batch, but checks
-// them all. A member that is not an object becomes a message without a version.
+// them all.
 func parse(frame []byte, limit int) (parsed, error) {
 	p := parsers.Get().(*parser)
 	defer parsers.Put(p)
@@ -90,8 +92,7 @@ func (p *parser) parseBatch(result *parsed, limit int) error {
 	return err
 }
 
-// parseMessage takes one envelope apart, which lies `depth` levels deep. A value
-// that is not an object gives an empty message, which is not a request.
+// parseMessage takes one envelope apart, which lies `depth` levels deep.
 func (p *parser) parseMessage(depth int) (m message, err error) {
 	if p.decoder.PeekKind() != '{' {
 		value, err := p.readValue()
@@ -103,6 +104,7 @@ func (p *parser) parseMessage(depth int) (m message, err error) {
 	if _, err := p.decoder.ReadToken(); err != nil {
 		return m, err
 	}
+	m.object = true
 	for p.decoder.PeekKind() != '}' {
 		name, err := p.decoder.ReadToken()
 		if err != nil {

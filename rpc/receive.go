@@ -56,6 +56,8 @@ func (s *stream) receive(frame []byte) {
 	}()
 	p, err := parse(frame, s.room.maxCalls)
 	switch {
+	case len(frame) == 0: // which a Content-Length allows
+		s.refuse(nil, protocolError(schema.ErrParse, "the frame is empty"))
 	case err != nil:
 		s.refuse(nil, protocolError(schema.ErrParse, "the frame is not strict JSON: "+describe(err)))
 	case !p.batch:
@@ -156,6 +158,8 @@ func (s *stream) answerable(id jsontext.Value) jsontext.Value {
 // check says what keeps a message from being a request.
 func (m *message) check() *schema.Error {
 	switch {
+	case !m.object:
+		return protocolError(schema.ErrInvalidRequest, "a request must be an object")
 	case m.misspelt != "":
 		return protocolError(schema.ErrInvalidRequest, fmt.Sprintf("the member %s differs from a known one only in case", clip(m.misspelt)))
 	case m.version.Kind() != '"' || unquote(m.version) != "2.0":
