@@ -31,6 +31,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("VECTORS", vectors)
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("LC_ALL", "C.UTF-8")
+			env.Setenv("GORACE", os.Getenv("GORACE"))
 			return nil
 		},
 	})
