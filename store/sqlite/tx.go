@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/dsh-taskforce/sidecar/schema"
@@ -37,7 +36,9 @@ func (t *tx) Nested(fn func(store.Tx) error) error {
 		return err
 	}
 	mark := len(t.conn.ledger.undo)
-	err := fn(t)
+	// A panic is contained here and not further out, where the savepoint to
+	// undo would no longer be the innermost.
+	err := contain(func() error { return fn(t) })
 	if *t.broken != nil {
 		return *t.broken
 	}
@@ -47,7 +48,10 @@ func (t *tx) Nested(fn func(store.Tx) error) error {
 			return undo
 		}
 	}
-	return errors.Join(err, t.exec("RELEASE nested"))
+	if release := t.exec("RELEASE nested"); release != nil {
+		return release
+	}
+	return err
 }
 
 // fail remembers the first failure.
