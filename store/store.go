@@ -35,9 +35,10 @@ type Store interface {
 	// done must not block.
 	Submit(ctx context.Context, fn func(Tx) error, done func(error))
 
-	// Watch calls changed after commits of any process, this one included, until
-	// ctx ends; several commits may share one call. It returns when it can no
-	// longer tell, with nil after the end of ctx.
+	// Watch calls changed once at the beginning and then after commits of any
+	// process, this one included, until ctx ends; several commits may share one
+	// call. It returns when it can no longer tell: with nil after the end of ctx,
+	// with E_STORE_CLOSED after Close.
 	Watch(ctx context.Context, changed func()) error
 
 	// Identity says which store this is and what keeps it.

@@ -58,6 +58,10 @@ type Store struct {
 	// queue is not closed under a sender.
 	open   sync.RWMutex
 	closed bool
+	// closing ends watches, which have connections of their own; watching counts them.
+	closing  chan struct{}
+	watching sync.WaitGroup
+	once     sync.Once
 }
 
 var _ store.Store = (*Store)(nil)
@@ -72,7 +76,7 @@ func Open(ctx context.Context, root string, options Options) (*Store, error) {
 	if err != nil {
 		return nil, configError(err, "the root folder %s has no absolute path", root)
 	}
-	s := &Store{path: path, options: options}
+	s := &Store{path: path, options: options, closing: make(chan struct{})}
 	_, noLog := os.Stat(path + "-wal")
 	s.logged = noLog == nil
 	journal, err := s.prepareFile()
@@ -138,16 +142,17 @@ func (s *Store) Path() string { return s.path }
 
 // Close implements [store.Store].
 func (s *Store) Close() error {
-	s.open.Lock()
-	again := s.closed
-	s.closed = true
-	s.open.Unlock()
-	if !again && !s.options.ReadOnly {
-		s.writer.stop()
-	}
-	if !again {
+	s.once.Do(func() {
+		s.open.Lock()
+		s.closed = true
+		s.open.Unlock()
+		close(s.closing)
+		if !s.options.ReadOnly {
+			s.writer.stop()
+		}
 		s.reader.stop()
-	}
+		s.watching.Wait()
+	})
 	return nil
 }
 

@@ -14,6 +14,15 @@ const WatchInterval = 100 * time.Millisecond
 // included; it reads a counter in shared memory and takes no lock that a writer
 // waits for.
 func (s *Store) Watch(ctx context.Context, changed func()) error {
+	s.open.RLock()
+	if s.closed {
+		s.open.RUnlock()
+		return errClosed()
+	}
+	s.watching.Add(1)
+	s.open.RUnlock()
+	defer s.watching.Done()
+
 	var c *conn
 	defer func() {
 		if c != nil {
@@ -44,6 +53,8 @@ func (s *Store) Watch(ctx context.Context, changed func()) error {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-s.closing:
+			return errClosed()
 		case <-ticker.C:
 		}
 	}
