@@ -51,16 +51,23 @@ type taskEntry struct {
 
 func (l *ledger) forget() { *l = ledger{} }
 
+// drop forgets everything in the middle of a transaction. What it has changed
+// so far stays to be undone, so that the marks of open savepoints still hold.
+func (l *ledger) drop() { *l = ledger{undo: l.undo} }
+
 // settled makes the changes of the transaction final.
 func (l *ledger) settled() { l.undo = l.undo[:0] }
 
-// rollback undoes the changes since the mark, which is a length of undo.
+// rollback undoes the changes since the mark, which is a length of undo. Once
+// that has dropped everything, there is nothing left to restore.
 func (l *ledger) rollback(mark int) {
 	for len(l.undo) > mark {
 		last := len(l.undo) - 1
 		undo := l.undo[last]
 		l.undo = l.undo[:last]
-		undo()
+		if l.known {
+			undo()
+		}
 	}
 }
 
@@ -96,7 +103,7 @@ func (l *ledger) learn(ctx context.Context, c *conn) error {
 	if l.known {
 		return nil
 	}
-	l.undo = append(l.undo, l.forget)
+	l.undo = append(l.undo, l.drop)
 	return l.begin(ctx, c)
 }
 

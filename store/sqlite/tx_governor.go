@@ -211,7 +211,9 @@ func (t *tx) RetryCharge(reservation string) (*schema.RetryCharge, error) {
 // InsertRetryCharge implements [store.Tx]. The reservation's row may be counted
 // already, without this charge, so everything is counted again.
 func (t *tx) InsertRetryCharge(c schema.RetryCharge) error {
-	t.conn.ledger.forget()
+	l := &t.conn.ledger
+	l.undo = append(l.undo, l.drop)
+	l.drop()
 	return t.insertRetryCharge(c)
 }
 
