@@ -59,9 +59,9 @@ func faultsIn(findings []sqlite.Finding) []string {
 }
 
 func printDiagnosis(w io.Writer, d *diagnosis) error {
-	table := newTable(w)
+	out := newTable(w)
 	for _, f := range d.Findings {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", f.Level, f.Name, readable(f.Explanation))
+		out.row("%s\t%s\t%s", f.Level, f.Name, readable(f.Explanation))
 	}
-	return table.Flush()
+	return out.Flush()
 }

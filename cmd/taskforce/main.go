@@ -51,7 +51,8 @@ func newRoot() *cobra.Command {
 		Short: "Admission, budgets and locks for programs that run many agents",
 		Long: "taskforce says, before an agent is started: yes, there is room; or no, and why.\n" +
 			"A host spawns `taskforce serve` and speaks JSON-RPC 2.0 with it over a pipe.\n" +
-			"The other commands are for people and scripts; none of them changes the store.",
+			"The other commands are for people and scripts; none of them changes the store.\n" +
+			"The exit status is 0, 2 for a mistake on the command line, or 1 for any other failure.",
 		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"text/tabwriter"
 	"time"
 
 	"github.com/dsh-taskforce/sidecar/governor"
@@ -104,19 +103,19 @@ func printRuns(w io.Writer, page *schema.RunsPage) error {
 		_, err := fmt.Fprintln(w, "no runs")
 		return err
 	}
-	table := newTable(w)
-	fmt.Fprintln(table, "RUN\tACTIVE\tWRITERS\tNEW\tUNKNOWN")
+	out := newTable(w)
+	out.row("RUN\tACTIVE\tWRITERS\tNEW\tUNKNOWN")
 	for _, run := range page.Items {
 		used, limits := run.Used, run.Limits
-		fmt.Fprintf(table, "%s\t%d/%d\t%d/%d\t%d/%d\t%d\n", readable(run.RunID), used.Active, limits.MaxActive,
+		out.row("%s\t%d/%d\t%d/%d\t%d/%d\t%d", readable(run.RunID), used.Active, limits.MaxActive,
 			used.Writers, limits.MaxWriters, used.Created, limits.MaxCreated, used.Unknown)
 	}
-	return table.Flush()
+	return out.Flush()
 }
 
 func printSummary(w io.Writer, s *schema.Summary, now time.Time, b blocks) error {
-	table := newTable(w)
-	fmt.Fprintf(table, "run\t%s\n", readable(s.RunID))
+	out := newTable(w)
+	out.row("run\t%s", readable(s.RunID))
 	for _, line := range []struct {
 		name      string
 		used, max int64
@@ -125,10 +124,10 @@ func printSummary(w io.Writer, s *schema.Summary, now time.Time, b blocks) error
 		{"writers", s.Used.Writers, s.Limits.MaxWriters},
 		{"new", s.Used.Created, s.Limits.MaxCreated},
 	} {
-		fmt.Fprintf(table, "%s\t%s  %d/%d\n", line.name, b.bar(line.used, line.max), line.used, line.max)
+		out.row("%s\t%s  %d/%d", line.name, b.bar(line.used, line.max), line.used, line.max)
 	}
-	fmt.Fprintf(table, "unknown\t%d\n", s.Used.Unknown)
-	if err := table.Flush(); err != nil {
+	out.row("unknown\t%d", s.Used.Unknown)
+	if err := out.Flush(); err != nil {
 		return err
 	}
 	if err := printWork(w, s, now); err != nil {
@@ -143,25 +142,23 @@ func printWork(w io.Writer, s *schema.Summary, now time.Time) error {
 		_, err := fmt.Fprintln(w, "\nno active work")
 		return err
 	}
-	table := newTable(w)
-	fmt.Fprintln(table, "\nRESERVATION\tTASK\tSTATE\tAGE\tMODE\tKIND\tRETRIES\tOWNER\tSESSION")
+	out := newTable(w)
+	out.row("\nRESERVATION\tTASK\tSTATE\tAGE\tMODE\tKIND\tRETRIES\tOWNER\tSESSION")
 	for i, e := range s.Executions {
-		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\t%s\t%d/%d\t%s\t%s\n", readable(e.ReservationID), e.TaskID, e.State, age(e.Since, now),
+		out.row("%s\t%d\t%s\t%s\t%s\t%s\t%d/%d\t%s\t%s", readable(e.ReservationID), e.TaskID, e.State, age(e.Since, now),
 			e.Mode, e.Kind, s.Retries[i].Charged, s.Limits.MaxRetries, optional(e.OwnerSession), optional(e.SessionID))
 	}
-	return table.Flush()
+	return out.Flush()
 }
 
 func printHolds(w io.Writer, s *schema.Summary) error {
 	if len(s.Holds) == 0 {
 		return nil
 	}
-	table := newTable(w)
-	fmt.Fprintln(table, "\nRESOURCE\tMODE\tRESERVATION")
+	out := newTable(w)
+	out.row("\nRESOURCE\tMODE\tRESERVATION")
 	for _, h := range s.Holds {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", readable(h.ResourceKey), h.Mode, readable(h.ReservationID))
+		out.row("%s\t%s\t%s", readable(h.ResourceKey), h.Mode, readable(h.ReservationID))
 	}
-	return table.Flush()
+	return out.Flush()
 }
-
-func newTable(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 8, 2, ' ', 0) }

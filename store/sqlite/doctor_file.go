@@ -33,11 +33,13 @@ func (e *examination) engine() (Level, string, error) {
 }
 
 func (e *examination) fileSystem() (Level, string, error) {
-	shared, err := sharedFileSystem(filepath.Dir(e.store.path))
-	if err != nil || shared == "" {
-		return Fine, "local", err
+	folder := filepath.Dir(e.store.path)
+	shared, err := sharedFileSystem(folder)
+	if err != nil || shared != "" {
+		return Warning, shared + ": its locks cannot be relied on", err
 	}
-	return Warning, shared + ": its locks cannot be relied on", nil
+	kind, err := fileSystemType(folder)
+	return Fine, "local: " + kind, err
 }
 
 func (e *examination) folderMode() (Level, string, error) {
