@@ -63,5 +63,9 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(misused)
 	root.AddCommand(newServe(), newStatus(), newDoctor(), newSchema(), newVersion())
+	root.InitDefaultCompletionCmd()
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		completion.Args, completion.RunE = knownCommand, root.RunE // else it explains itself for any shell
+	}
 	return root
 }
