@@ -30,6 +30,7 @@ type outbox struct {
 	spare   []byte   // an old tail to use again
 	size    int      // bytes that wait or are being written
 	writes  int      // counts what was written, so that a stall shows
+	added   bool     // some of what waits was added, so somebody has to flush it
 	writing bool
 	closed  bool
 	err     error
@@ -68,16 +69,18 @@ func (o *outbox) add(frame []byte) {
 	if o.err != nil || o.closed {
 		return
 	}
+	o.added = true
 	if o.push(frame); o.size >= piece && !o.writing {
 		o.write()
 	}
 }
 
-// flush writes what waits, unless somebody is at it already, who then goes on with it.
+// flush writes what was added and still waits, unless somebody is at it
+// already, who then goes on with it.
 func (o *outbox) flush() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.size > 0 && !o.writing {
+	if o.added && !o.writing {
 		o.write()
 	}
 }
@@ -121,8 +124,8 @@ func (o *outbox) loop() {
 // while it writes and calls back.
 func (o *outbox) write() {
 	frames, size, after := append(o.waiting, o.tail), o.size, o.after
-	o.waiting, o.tail, o.after, o.writing = nil, o.spare, nil, true
-	o.spare = nil
+	o.waiting, o.tail, o.after, o.spare = nil, o.spare, nil, nil
+	o.added, o.writing = false, true
 	o.mu.Unlock()
 	err := o.writeAll(frames)
 	callAll(after)

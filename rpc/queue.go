@@ -21,8 +21,9 @@ func (quiet) Printf(string, ...any) {}
 type handler struct{ *session }
 
 // Handle implements jsonrpc2.Handler. It runs in the reader's goroutine.
-func (h handler) Handle(_ context.Context, _ *jsonrpc2.Conn, r *jsonrpc2.Request) {
+func (h handler) Handle(_ context.Context, conn *jsonrpc2.Conn, r *jsonrpc2.Request) {
 	c := h.stream.lookup(r.ID.Num)
+	c.conn = conn
 	h.unfinished.Add(1)
 	if !h.enqueue(c) {
 		h.reply(c, nil, errShuttingDown())
@@ -178,7 +179,7 @@ func (s *session) reply(c *call, result any, err error) {
 	}
 	s.unfinished.Add(-1)
 	null := json.RawMessage("null") // the stream writes the reply itself
-	if err := s.conn.SendResponse(context.Background(), &jsonrpc2.Response{ID: jsonrpc2.ID{Num: c.number}, Result: &null}); err != nil {
+	if err := c.conn.SendResponse(context.Background(), &jsonrpc2.Response{ID: jsonrpc2.ID{Num: c.number}, Result: &null}); err != nil {
 		s.log.Warn("a reply could not be sent", "error", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dsh-taskforce/sidecar/schema"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/sourcegraph/jsonrpc2"
 )
 
 // call is one request or notification, from its arrival until its reply is written.
@@ -23,6 +24,8 @@ type call struct {
 	size int
 	// number is its id in the side table; 0 while the reader has it to itself.
 	number uint64
+	// conn is where the reply to a queued call is sent.
+	conn *jsonrpc2.Conn
 	// ctx ends when the host cancels the call, which it can once it is in the side table.
 	ctx    context.Context
 	cancel context.CancelFunc

@@ -61,7 +61,6 @@ type session struct {
 	log     *slog.Logger
 	stream  *stream
 	outbox  *outbox
-	conn    *jsonrpc2.Conn
 	watches watches
 
 	queue chan *call
@@ -135,18 +134,18 @@ func (f *flushing) Read(p []byte) (int, error) {
 func (s *session) serve(ctx context.Context) error {
 	var dispatcher sync.WaitGroup
 	dispatcher.Go(s.dispatch)
-	s.conn = jsonrpc2.NewConn(context.Background(), s.stream, handler{s},
+	conn := jsonrpc2.NewConn(context.Background(), s.stream, handler{s},
 		jsonrpc2.OnSend(s.stream.onSend), jsonrpc2.SetLogger(quiet{}))
 	stop := context.AfterFunc(ctx, func() { s.drain(context.Cause(ctx)) })
 	defer stop()
-	err := s.untilEnd(ctx)
+	err := s.untilEnd(ctx, conn.DisconnectNotify())
 	s.endQueue()
 	dispatcher.Wait()
 	s.pending.Wait()
 	s.watches.stop()
 	s.stream.abandon()
 	broken := s.outbox.close()
-	s.conn.Close()
+	conn.Close()
 	if broken != nil {
 		return broken
 	}
@@ -154,9 +153,9 @@ func (s *session) serve(ctx context.Context) error {
 }
 
 // untilEnd waits for whatever ends the session.
-func (s *session) untilEnd(ctx context.Context) error {
+func (s *session) untilEnd(ctx context.Context, inputEnd <-chan struct{}) error {
 	select {
-	case <-s.conn.DisconnectNotify():
+	case <-inputEnd:
 		return s.stream.failure
 	case <-s.exited:
 		go s.outbox.expectProgress(drainGrace)
