@@ -34,6 +34,7 @@ func (s *Store) prepareFile() (journal string, err error) {
 	}
 	info, err := os.Stat(s.path)
 	absent := errors.Is(err, fs.ErrNotExist)
+	s.fresh = absent || err == nil && info.Mode().IsRegular() && info.Size() == 0
 	switch {
 	case err != nil && !absent:
 		return "", rootError(err, s.path)
@@ -43,7 +44,7 @@ func (s *Store) prepareFile() (journal string, err error) {
 		return "", schema.Errorf(schema.ErrStoreConfig, "%s is not a file", s.path)
 	case shared != "":
 		return "delete", nil
-	case absent || info.Size() == 0:
+	case s.fresh:
 		return "wal", nil
 	}
 	return "", nil

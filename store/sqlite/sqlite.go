@@ -48,6 +48,8 @@ type Store struct {
 	identity store.Identity
 	// opened is the file that the first connection opened.
 	opened os.FileInfo
+	// fresh says that there was no file, or an empty one, before it was opened.
+	fresh bool
 	// logged says that the file had a write-ahead log before it was opened.
 	logged bool
 
@@ -118,7 +120,7 @@ func (s *Store) adopt(ctx context.Context, c *conn, journal string) (err error) 
 	if s.opened, err = os.Stat(s.path); err != nil {
 		return classify(err, "the database cannot be examined")
 	}
-	if journal == "wal" {
+	if s.fresh && !s.options.ReadOnly {
 		if err := s.makePrivate(); err != nil {
 			return classify(err, "the database cannot be made private")
 		}
