@@ -117,21 +117,22 @@ func (l *Ledger) Do(c Call) Answer {
 	panic("model: no such call: " + c.Method)
 }
 
-// Transaction makes all the calls, or none: then failed is the position of the
-// first that is refused. Calls are checked for their form before any is made.
+// Transaction makes all the calls, or none if one is refused. Calls are checked
+// for their form before any is made. It returns the answers as far as it came,
+// and the position of the refusal, -1 if there was none.
 func (l *Ledger) Transaction(calls []Call) (answers []Answer, failed int) {
+	answers = make([]Answer, len(calls))
 	for i, c := range calls {
 		if c.Unknown || !valid(c.Params) {
-			return []Answer{refused(schema.Lookup(c.Method).InvalidCode())}, i
+			answers[i] = refused(schema.Lookup(c.Method).InvalidCode())
+			return answers, i
 		}
 	}
 	attempt := l.Clone()
 	for i, c := range calls {
-		answer := attempt.Do(c)
-		if answer.Code != "" {
-			return []Answer{answer}, i
+		if answers[i] = attempt.Do(c); answers[i].Code != "" {
+			return answers, i
 		}
-		answers = append(answers, answer)
 	}
 	*l = *attempt
 	return answers, -1
