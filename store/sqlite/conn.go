@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
@@ -110,11 +109,18 @@ func (c *conn) scan(ctx context.Context, query string, args []any, into ...any) 
 	if err != nil {
 		return false, err
 	}
-	err = stmt.QueryRowContext(ctx, args...).Scan(into...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
+	rows, err := stmt.QueryContext(ctx, args...)
+	if err != nil {
+		return false, err
 	}
-	return err == nil, err
+	defer rows.Close()
+	if !rows.Next() {
+		return false, rows.Err()
+	}
+	if err := rows.Scan(into...); err != nil {
+		return false, rowError{err}
+	}
+	return true, rows.Close()
 }
 
 // refresh learns again, inside a transaction, what another process's commit

@@ -27,9 +27,17 @@ func classify(err error, format string, args ...any) error {
 	return e
 }
 
+// rowError is a value that is not what its column promises.
+type rowError struct{ error }
+
+func (e rowError) Unwrap() error { return e.error }
+
 func codeOf(err error) schema.Code {
 	var sqliteError *sqlite.Error
+	var row rowError
 	switch {
+	case errors.As(err, &row):
+		return schema.ErrStoreCorrupt
 	case errors.As(err, &sqliteError):
 		return codeOfSQLite(sqliteError.Code())
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):

@@ -111,7 +111,7 @@ func (t *tx) all(query string, args []any, scan func(*sql.Rows) error) error {
 	defer rows.Close()
 	for rows.Next() {
 		if err := scan(rows); err != nil {
-			return t.fail(err)
+			return t.fail(rowError{err})
 		}
 	}
 	return t.fail(rows.Err())
