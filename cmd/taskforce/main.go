@@ -23,13 +23,15 @@ func main() {
 	os.Exit(exitStatus(err))
 }
 
-// exitStatus is 2 for a mistake on the command line, 1 for everything else that failed.
+// exitStatus is 2 for a mistake on the command line and for a question that has
+// no answer, 1 for everything else that failed.
 func exitStatus(err error) int {
 	var misuse usageError
+	var unanswered unexamined
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &misuse):
+	case errors.As(err, &misuse), errors.As(err, &unanswered):
 		return 2
 	}
 	return 1
@@ -62,7 +64,7 @@ func newRoot() *cobra.Command {
 		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(misused)
-	root.AddCommand(newServe(), newStatus(), newDoctor(), newSchema(), newVersion())
+	root.AddCommand(newServe(), newStatus(), newDoctor(), newVerify(), newSchema(), newVersion())
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
 		completion.Args, completion.RunE = knownCommand, root.RunE // else it explains itself for any shell

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"strconv"
@@ -53,7 +54,12 @@ func (s *Store) Examine(ctx context.Context) ([]Finding, error) {
 	var findings []Finding
 	err := s.Read(ctx, func(t store.Tx) error {
 		e := &examination{context.WithoutCancel(ctx), s, t.(*tx).conn}
-		findings = append(e.answer(fileChecks), e.answer(ledgerChecks())...)
+		findings = e.answer(fileChecks)
+		v, err := verify(e)
+		if err != nil {
+			return err
+		}
+		findings = append(findings, v.findings()...)
 		return nil
 	})
 	return findings, err
@@ -88,32 +94,40 @@ func (e *examination) scan(query string, into ...any) error {
 
 // list runs a query whose rows have one column of text.
 func (e *examination) list(query string) ([]string, error) {
-	rows, err := e.conn.c.QueryContext(e.ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	var list []string
-	for rows.Next() {
+	err := e.each(query, func(rows *sql.Rows) error {
 		var text string
-		if err := rows.Scan(&text); err != nil {
-			return nil, err
-		}
-		list = append(list, text)
-	}
-	return list, rows.Err()
+		defer func() { list = append(list, text) }()
+		return rows.Scan(&text)
+	})
+	return list, err
 }
 
-// some is a list cut short for one line.
-func some(list []string) string {
+// each runs a query and hands over its rows, one by one.
+func (e *examination) each(query string, row func(*sql.Rows) error) error {
+	rows, err := e.conn.c.QueryContext(e.ctx, query)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := row(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// some is a list, of which there may be more, cut short for one line.
+func some(list []string, total int) string {
 	const shown = 3
 	var quoted []string
 	for _, text := range list[:min(len(list), shown)] {
 		quoted = append(quoted, strconv.Quote(text))
 	}
 	text := strings.Join(quoted, ", ")
-	if len(list) > shown {
-		text += fmt.Sprintf(" and %d more", len(list)-shown)
+	if total > shown {
+		text += fmt.Sprintf(" and %d more", total-shown)
 	}
 	return text
 }

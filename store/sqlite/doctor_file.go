@@ -120,7 +120,7 @@ func (e *examination) integrity() (Level, string, error) {
 	case len(problems) == 1 && problems[0] == "ok":
 		return Fine, "pages, indexes and constraints agree", nil
 	}
-	return Fault, "the file is damaged: " + some(problems), nil
+	return Fault, "the file is damaged: " + some(problems, len(problems)), nil
 }
 
 // foreignKeys can only concern tables of the other writer: ours declare none.
@@ -129,7 +129,7 @@ func (e *examination) foreignKeys() (Level, string, error) {
 	if err != nil || len(tables) == 0 {
 		return Fine, "every reference that the file declares is met", err
 	}
-	return Warning, "rows refer to rows that are not there, in " + some(tables), nil
+	return Warning, "rows refer to rows that are not there, in " + some(tables, len(tables)), nil
 }
 
 func (e *examination) schemaVersion() (Level, string, error) {
@@ -165,7 +165,7 @@ func (e *examination) indexes() (Level, string, error) {
 		}
 	}
 	if len(missing) > 0 {
-		return Fault, "missing: " + some(missing), nil
+		return Fault, "missing: " + some(missing, len(missing)), nil
 	}
 	return Fine, "all there", nil
 }
@@ -183,7 +183,7 @@ func (e *examination) otherWriter() (Level, string, error) {
 		return "", "", err
 	}
 	if len(triggers) > 0 {
-		return Warning, "triggers on the sidecar's tables: " + some(triggers), nil
+		return Warning, "triggers on the sidecar's tables: " + some(triggers, len(triggers)), nil
 	}
 	others, err := e.list("SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT IN " + known)
 	if err != nil || len(others) == 0 {
@@ -193,5 +193,5 @@ func (e *examination) otherWriter() (Level, string, error) {
 	if e.conn.workflow {
 		err = e.scan("SELECT count(*) FROM workflow WHERE task_id IN (SELECT id FROM task)", &managed)
 	}
-	return Fine, fmt.Sprintf("has tables %s; its workflow manages %d tasks", some(others), managed), err
+	return Fine, fmt.Sprintf("has tables %s; its workflow manages %d tasks", some(others, len(others)), managed), err
 }
