@@ -51,7 +51,7 @@ func countsFollow(t *testing.T, s store.Store) {
 		}
 	}()
 	d := &driver{rand: rand.New(rand.NewPCG(seed, 0)), model: newModel()}
-	for range 60 {
+	for range 40 {
 		before := d.model.clone()
 		err := s.Write(t.Context(), func(tx store.Tx) error { return d.play(tx, 0) })
 		switch {
