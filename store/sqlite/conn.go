@@ -138,9 +138,13 @@ func (c *conn) refresh(ctx context.Context) error {
 			return err
 		}
 	}
-	const query = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'workflow')"
-	if _, err := c.scan(ctx, query, nil, &c.workflow); err != nil {
+	var schemaVersion int64
+	const query = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'workflow'), coalesce((SELECT CAST(value AS INTEGER) FROM sidecar_meta WHERE key = 'schema_version'), 0)"
+	if _, err := c.scan(ctx, query, nil, &c.workflow, &schemaVersion); err != nil {
 		return err
+	}
+	if schemaVersion > SchemaVersion {
+		return newerSchema(schemaVersion)
 	}
 	c.version = version
 	return nil

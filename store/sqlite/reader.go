@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"sync"
 
 	"github.com/dsh-taskforce/sidecar/schema"
 	"github.com/dsh-taskforce/sidecar/store"
@@ -13,26 +14,52 @@ const readers = 4
 
 // reader keeps the connections that only read.
 type reader struct {
-	store *Store
-	// idle holds one entry a connection; nil stands for one that is not open.
-	idle chan *conn
+	// turns holds one entry for each read that may run.
+	turns chan struct{}
+	mu    sync.Mutex
+	// idle are the open connections; the last one used is the next, so that
+	// reads one after another use one connection and what it remembers.
+	idle []*conn
 }
 
-func (r *reader) start(s *Store) {
-	r.store = s
-	r.idle = make(chan *conn, readers)
+func (r *reader) start() {
+	r.turns = make(chan struct{}, readers)
 	for range readers {
-		r.idle <- nil
+		r.turns <- struct{}{}
 	}
 }
 
 // stop waits for running reads and closes every connection.
 func (r *reader) stop() {
 	for range readers {
-		if c := <-r.idle; c != nil {
-			c.close()
-		}
+		<-r.turns
 	}
+	for _, c := range r.idle {
+		c.close()
+	}
+}
+
+// take returns an idle connection, nil if one is to be opened.
+func (r *reader) take() *conn {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.idle) == 0 {
+		return nil
+	}
+	last := len(r.idle) - 1
+	c := r.idle[last]
+	r.idle = r.idle[:last]
+	return c
+}
+
+// give takes a connection back; nil stands for one that had to be closed.
+func (r *reader) give(c *conn) {
+	if c != nil {
+		r.mu.Lock()
+		r.idle = append(r.idle, c)
+		r.mu.Unlock()
+	}
+	r.turns <- struct{}{}
 }
 
 // Read implements [store.Store].
@@ -42,14 +69,13 @@ func (s *Store) Read(ctx context.Context, fn func(store.Tx) error) error {
 	if s.closed {
 		return errClosed()
 	}
-	var c *conn
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case c = <-s.reader.idle:
+	case <-s.reader.turns:
 	}
-	keep, err := s.read(ctx, c, fn)
-	s.reader.idle <- keep
+	keep, err := s.read(ctx, s.reader.take(), fn)
+	s.reader.give(keep)
 	return err
 }
 

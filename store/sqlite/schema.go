@@ -84,8 +84,7 @@ func (s *Store) upgrade(ctx context.Context, c *conn) error {
 		return err
 	}
 	if version > SchemaVersion {
-		return schema.Errorf(schema.ErrStoreVersion,
-			"the database %s has schema version %d; this sidecar knows versions up to %d, so upgrade it", s.path, version, SchemaVersion)
+		return newerSchema(version)
 	}
 	if s.options.ReadOnly {
 		return classify(c.shadow(ctx), "the schema of %s cannot be read", s.path)
@@ -94,6 +93,11 @@ func (s *Store) upgrade(ctx context.Context, c *conn) error {
 		return nil
 	}
 	return s.upgradeIn(ctx, c)
+}
+
+func newerSchema(version int64) error {
+	return schema.Errorf(schema.ErrStoreVersion,
+		"the database has schema version %d; this sidecar knows versions up to %d, so upgrade it", version, SchemaVersion)
 }
 
 // schemaVersion returns the version that the file records, 0 if it records none.

@@ -88,7 +88,7 @@ func Open(ctx context.Context, root string, options Options) (*Store, error) {
 	if err := s.openFirst(ctx, journal); err != nil {
 		return nil, err
 	}
-	s.reader.start(s)
+	s.reader.start()
 	if !options.ReadOnly {
 		s.writer.start(s)
 	}
