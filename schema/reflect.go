@@ -3,6 +3,8 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+	"path"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"strconv"
@@ -65,12 +67,14 @@ func newReflector(moduleRoot string) (*reflector, error) {
 	r.Anonymous = true
 	r.Namer = typeName
 	r.Mapper = mapType
-	if err := r.AddGoComments(modulePath, moduleRoot, jsonschema.WithFullComment()); err != nil {
+	if err := r.AddGoComments(modulePath, filepath.Join(moduleRoot, "schema"), jsonschema.WithFullComment()); err != nil {
 		return nil, fmt.Errorf("read doc comments: %w", err)
 	}
+	// The reader names a package by where it found it, seen from the folder it was given.
+	found := path.Join(modulePath, filepath.ToSlash(moduleRoot))
 	r.LookupComment = func(t reflect.Type, field string) string {
 		name, _, _ := strings.Cut(t.Name(), "[")
-		key := t.PkgPath() + "." + name
+		key := path.Join(found, strings.TrimPrefix(t.PkgPath(), modulePath)) + "." + name
 		if field != "" {
 			key += "." + field
 		}
