@@ -62,8 +62,7 @@ var (
 // blocksFor chooses drawn blocks for a terminal that shows UTF-8, plain ones
 // for everything else and for whoever sets NO_COLOR.
 func blocksFor(out *os.File) blocks {
-	info, err := out.Stat()
-	if err != nil || info.Mode()&os.ModeCharDevice == 0 || os.Getenv("NO_COLOR") != "" || !speaksUTF8() {
+	if !onTerminal(out) || os.Getenv("NO_COLOR") != "" || !speaksUTF8() {
 		return plainBlocks
 	}
 	return drawnBlocks

@@ -18,14 +18,14 @@ type levels = map[string]sqlite.Level
 // examine returns what is not fine about a store.
 func examine(t *testing.T, root string) levels {
 	t.Helper()
-	before := contents(t, root)
+	before := content(t, root)
 	s := open(t, root, sqlite.Options{ReadOnly: true, AllowNetworkFS: true})
 	findings, err := s.Examine(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Close()
-	if !maps.Equal(before, contents(t, root)) {
+	if !maps.Equal(before, content(t, root)) {
 		t.Error("the examination has changed the store")
 	}
 	bad, seen := levels{}, levels{}

@@ -154,25 +154,3 @@ func execute(t *testing.T, root string, statements ...string) {
 		t.Fatal(err)
 	}
 }
-
-// contents maps the name of every file in a folder to its mode and bytes.
-func contents(t *testing.T, folder string) map[string]string {
-	t.Helper()
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := map[string]string{}
-	for _, entry := range entries {
-		data, err := os.ReadFile(filepath.Join(folder, entry.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		info, err := entry.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[entry.Name()] = info.Mode().String() + string(data)
-	}
-	return files
-}

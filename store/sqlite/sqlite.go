@@ -71,12 +71,17 @@ var _ store.Store = (*Store)(nil)
 // Open opens the store in the folder root, which it creates if it is absent.
 // It returns errors of the E_STORE codes; nothing is changed when it does.
 func Open(ctx context.Context, root string, options Options) (*Store, error) {
-	if options.BusyTimeout == 0 {
-		options.BusyTimeout = DefaultBusyTimeout
-	}
 	path, err := filepath.Abs(filepath.Join(root, FileName))
 	if err != nil {
 		return nil, configError(err, "the root folder %s has no absolute path", root)
+	}
+	return openFile(ctx, path, options)
+}
+
+// openFile opens the store in a file, whatever its name.
+func openFile(ctx context.Context, path string, options Options) (*Store, error) {
+	if options.BusyTimeout == 0 {
+		options.BusyTimeout = DefaultBusyTimeout
 	}
 	s := &Store{path: path, options: options, closing: make(chan struct{})}
 	_, noLog := os.Stat(path + "-wal")

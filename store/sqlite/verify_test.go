@@ -15,14 +15,14 @@ import (
 // verify returns what a verification of the store finds, which must change nothing.
 func verify(t *testing.T, root string) *sqlite.Verification {
 	t.Helper()
-	before := contents(t, root)
+	before := content(t, root)
 	s := open(t, root, sqlite.Options{ReadOnly: true})
 	v, err := s.Verify(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Close()
-	if !maps.Equal(before, contents(t, root)) {
+	if !maps.Equal(before, content(t, root)) {
 		t.Error("the verification has changed the store")
 	}
 	for _, b := range v.Breaches {
