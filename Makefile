@@ -5,6 +5,7 @@ PYTHON ?= python3
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 NODE_DIR := clients/node
+BENCH_DIR := $(NODE_DIR)/bench
 PYTHON_DIR := clients/python
 VENV := $(PYTHON_DIR)/.venv
 VENV_PYTHON := $(CURDIR)/$(VENV)/bin/python
@@ -28,6 +29,11 @@ demo: build node ## run both example hosts: real programs that spawn the sidecar
 	node $(NODE_DIR)/examples/host.mjs
 	PYTHONPATH=$(PYTHON_DIR)/src $(PYTHON) $(PYTHON_DIR)/examples/host.py
 
+.PHONY: bench
+bench: build node $(BENCH_DIR)/node_modules/.package-lock.json ## print the table of BENCHMARKS.md; ONLY=1,2 ROUNDS=3 DIR=folder narrow it
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o bin/rawbench ./cmd/rawbench
+	@node $(BENCH_DIR)/run.mjs $(if $(ONLY),--only $(ONLY)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(DIR),--dir $(DIR))
+
 .PHONY: test
 test: build test-go test-node test-python ## run every test against the real binary
 
@@ -50,6 +56,9 @@ node: $(NODE_DIR)/node_modules/.package-lock.json
 $(NODE_DIR)/node_modules/.package-lock.json: $(NODE_DIR)/package-lock.json
 	cd $(NODE_DIR) && npm ci --no-audit --no-fund
 
+$(BENCH_DIR)/node_modules/.package-lock.json: $(BENCH_DIR)/package-lock.json
+	cd $(BENCH_DIR) && npm ci --no-audit --no-fund
+
 $(VENV)/ready: $(PYTHON_DIR)/requirements-dev.txt
 	$(PYTHON) -m venv $(VENV)
 	$(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check -r $(PYTHON_DIR)/requirements-dev.txt
@@ -60,10 +69,9 @@ CHECKS ?= 2000
 model: ## drive governor and reference model by random calls for longer (CHECKS=2000)
 	$(GO) test ./governor -run 'TestModel$$' -count=1 -timeout 0 -rapid.checks=$(CHECKS)
 
-ROUNDS ?= 200
 .PHONY: linear
 linear: ## record and check more histories of several sidecars (ROUNDS=200)
-	$(GO) test ./cmd/taskforce -run 'TestLinear$$' -count=1 -timeout 0 -v -linear.rounds=$(ROUNDS)
+	$(GO) test ./cmd/taskforce -run 'TestLinear$$' -count=1 -timeout 0 -v -linear.rounds=$(or $(ROUNDS),200)
 
 .PHONY: generate
 generate: ## write again what derives from package schema
