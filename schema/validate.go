@@ -167,21 +167,44 @@ func flatten(e *jsonschema.ValidationError, into []Violation) []Violation {
 			into = append(into, Violation{pointer + pointerTo([]string{name}), rule, "is required"})
 		}
 		return into
-	case *kind.Pattern:
-		return append(into, Violation{pointer, rule, "must not be blank"})
 	}
-	return append(into, Violation{pointer, rule, e.ErrorKind.LocalizedString(english)})
+	return append(into, Violation{pointer, rule, explain(e.ErrorKind)})
+}
+
+// explain says what is demanded. Bounds are spelled as JSON numbers, which the
+// library would print with separators and powers of ten.
+func explain(broken jsonschema.ErrorKind) string {
+	switch k := broken.(type) {
+	case *kind.Pattern:
+		return "must not be blank"
+	case *kind.Minimum:
+		return "must be at least " + k.Want.RatString()
+	case *kind.Maximum:
+		return "must be at most " + k.Want.RatString()
+	case *kind.MinItems:
+		return "must have at least " + items(k.Want)
+	case *kind.MaxItems:
+		return "must have at most " + items(k.Want)
+	}
+	return broken.LocalizedString(english)
+}
+
+func items(n int) string {
+	if n == 1 {
+		return "1 item"
+	}
+	return fmt.Sprintf("%d items", n)
 }
 
 // flattenUnion reports only the member of a union that `kind` chose, or that
 // no member has such a kind.
 func flattenUnion(e *jsonschema.ValidationError, into []Violation) []Violation {
 	at := pointerTo(e.InstanceLocation)
+	if mismatch := noBranchOfType(e); mismatch != nil {
+		return append(into, Violation{at, "type", mismatch.LocalizedString(english)})
+	}
 	for _, branch := range e.Causes {
 		violations := flatten(branch, nil)
-		if len(violations) == 1 && violations[0].Pointer == at && violations[0].Rule == "type" {
-			return append(into, violations[0])
-		}
 		chosen := !slices.ContainsFunc(violations, func(v Violation) bool {
 			return v.Pointer == at+"/kind"
 		})
@@ -190,6 +213,30 @@ func flattenUnion(e *jsonschema.ValidationError, into []Violation) []Violation {
 		}
 	}
 	return append(into, Violation{at + "/kind", "oneOf", "must choose one of the known forms"})
+}
+
+// noBranchOfType returns what types the members of a union want if the value
+// has none of them, else nil.
+func noBranchOfType(e *jsonschema.ValidationError) *kind.Type {
+	var mismatch *kind.Type
+	for _, branch := range e.Causes {
+		for len(branch.Causes) == 1 {
+			branch = branch.Causes[0]
+		}
+		wrong, ok := branch.ErrorKind.(*kind.Type)
+		if !ok || !slices.Equal(branch.InstanceLocation, e.InstanceLocation) {
+			return nil
+		}
+		if mismatch == nil {
+			mismatch = &kind.Type{Got: wrong.Got}
+		}
+		for _, want := range wrong.Want {
+			if !slices.Contains(mismatch.Want, want) {
+				mismatch.Want = append(mismatch.Want, want)
+			}
+		}
+	}
+	return mismatch
 }
 
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
