@@ -79,6 +79,9 @@ func (c *conn) close() {
 
 // stmt returns the prepared form of a constant query.
 func (c *conn) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
+	if err := failpoint(query); err != nil {
+		return nil, err
+	}
 	if stmt, ok := c.stmts[query]; ok {
 		return stmt, nil
 	}

@@ -119,6 +119,9 @@ func (w *writer) serve(batch []*write) {
 		}
 	}
 	for _, member := range batch {
+		if err := failpoint("reply"); err != nil {
+			member.err = err
+		}
 		member.done(member.err)
 	}
 }
@@ -141,7 +144,11 @@ func (w *writer) commit(batch []*write) {
 			return
 		}
 	}
-	if err := c.exec(ctx, "COMMIT"); err != nil {
+	err = c.exec(ctx, "COMMIT")
+	if err == nil {
+		err = failpoint("committed")
+	}
+	if err != nil {
 		failAll(batch, classify(err, "the transaction cannot be committed"))
 		c.ledger.forget()
 		w.rollback(ctx, c)
