@@ -52,7 +52,12 @@ func (c caller) bind(r *schema.Reservation, session string) outcome[schema.Reser
 
 func (c caller) markUnknown(r *schema.Reservation) outcome[schema.Reservation] {
 	c.t.Helper()
-	return call(c.ledger, governor.MarkUnknown, input(c, schema.MarkUnknownInput{ReservationID: r.ReservationID, Generation: r.Generation, Reason: "the host lost it"}))
+	return c.markUnknownFor(r, "the host lost it")
+}
+
+func (c caller) markUnknownFor(r *schema.Reservation, reason string) outcome[schema.Reservation] {
+	c.t.Helper()
+	return call(c.ledger, governor.MarkUnknown, input(c, schema.MarkUnknownInput{ReservationID: r.ReservationID, Generation: r.Generation, Reason: reason}))
 }
 
 func (c caller) settle(r *schema.Reservation, proof schema.Proof) outcome[schema.Reservation] {
