@@ -31,7 +31,7 @@ func init() {
 	onTx(schema.MarkUnknown, governor.MarkUnknown)
 	onTx(schema.Settle, governor.Settle)
 	onTx(schema.ExtendBudget, governor.ExtendBudget)
-	onTx(schema.GetSnapshot, governor.Snapshot)
+	onText(schema.GetSnapshot, governor.SnapshotText)
 	onTx(schema.Check, governor.Check)
 	onTx(schema.GetSummary, governor.Summary)
 	onTx(schema.History, governor.History)
@@ -68,22 +68,32 @@ func onTx[P, R any](m schema.Method[P, R], handler func(store.Tx, *P) (*R, error
 
 // onPinnedTx is onTx for a function that answers a pinned connection otherwise.
 func onPinnedTx[P, R any](m schema.Method[P, R], handler func(pin, store.Tx, *P) (*R, error)) {
-	add(&operation{spec: m.Spec, bind: func(s *session, params jsontext.Value) (func(store.Tx) (any, error), error) {
+	add(&operation{spec: m.Spec, bind: bindTx(m.Spec, func(pinned pin, tx store.Tx, p *P) (any, error) {
+		result, err := handler(pinned, tx, p)
+		if err != nil {
+			return nil, err
+		}
+		return pinned.redactResult(result), nil
+	})})
+}
+
+// onText is onTx for a function whose result is the JSON text of the method's.
+func onText[P, R any](m schema.Method[P, R], handler func(store.Tx, *P) (*schema.Pieces, error)) {
+	add(&operation{spec: m.Spec, bind: bindTx(m.Spec, func(_ pin, tx store.Tx, p *P) (any, error) { return handler(tx, p) })})
+}
+
+// bindTx reads and checks the parameters before a transaction is begun.
+func bindTx[P any](spec *schema.Spec, handler func(pin, store.Tx, *P) (any, error)) func(*session, jsontext.Value) (func(store.Tx) (any, error), error) {
+	return func(s *session, params jsontext.Value) (func(store.Tx) (any, error), error) {
 		p := new(P)
-		if err := m.Bind(params, p); err != nil {
+		if err := spec.Bind(params, p); err != nil {
 			return nil, err
 		}
-		if err := s.pin().check(m.Spec, p); err != nil {
+		if err := s.pin().check(spec, p); err != nil {
 			return nil, err
 		}
-		return func(tx store.Tx) (any, error) {
-			result, err := handler(s.pin(), tx, p)
-			if err != nil {
-				return nil, err
-			}
-			return s.pin().redactResult(result), nil
-		}, nil
-	}})
+		return func(tx store.Tx) (any, error) { return handler(s.pin(), tx, p) }, nil
+	}
 }
 
 // onSession binds a method to a function over the session.

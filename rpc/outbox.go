@@ -5,6 +5,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"github.com/dsh-taskforce/sidecar/schema"
 )
 
 // piece is how much is written at once. Small frames are gathered up to it, and
@@ -48,7 +50,7 @@ func newOutbox(out io.Writer, headers func() bool) *outbox {
 
 // send hands over a frame and never blocks. written is called once the frame is
 // out, or will never be.
-func (o *outbox) send(frame []byte, written func()) {
+func (o *outbox) send(frame schema.Pieces, written func()) {
 	o.mu.Lock()
 	if o.err != nil || o.closed {
 		o.mu.Unlock()
@@ -63,7 +65,7 @@ func (o *outbox) send(frame []byte, written func()) {
 
 // add is send for a caller that will flush before it waits for anything. It
 // blocks while a full piece of what was added is written.
-func (o *outbox) add(frame []byte) {
+func (o *outbox) add(frame schema.Pieces) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.err != nil || o.closed {
@@ -85,23 +87,31 @@ func (o *outbox) flush() {
 	}
 }
 
-// push appends a frame to what waits. Large frames are kept as they are.
-func (o *outbox) push(frame []byte) {
-	before := len(o.tail)
+// push appends a frame to what waits. Large pieces are kept as they are.
+func (o *outbox) push(frame schema.Pieces) {
 	if o.headers() {
-		o.tail = fmt.Appendf(o.tail, "Content-Length: %d\r\n\r\n", len(frame))
+		length := 0
+		for _, part := range frame {
+			length += len(part)
+		}
+		o.gather(fmt.Appendf(nil, "Content-Length: %d\r\n\r\n", length))
 	}
-	o.size += len(o.tail) - before + len(frame)
-	if len(frame) < piece {
-		o.tail = append(o.tail, frame...)
-	} else {
-		o.waiting = append(o.waiting, o.tail, frame)
-		o.tail = nil
+	for _, part := range frame {
+		o.gather(part)
 	}
 	if !o.headers() {
-		o.tail = append(o.tail, '\n')
-		o.size++
+		o.gather([]byte{'\n'})
 	}
+}
+
+func (o *outbox) gather(part []byte) {
+	o.size += len(part)
+	if len(part) < piece {
+		o.tail = append(o.tail, part...)
+		return
+	}
+	o.waiting = append(o.waiting, o.tail, part)
+	o.tail = nil
 }
 
 func (o *outbox) loop() {

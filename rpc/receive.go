@@ -35,13 +35,13 @@ type call struct {
 	// replied makes sure that there is one reply, whatever panics.
 	replied atomic.Bool
 	// reply is the JSON text of the response, set before it is sent.
-	reply []byte
+	reply schema.Pieces
 }
 
 // batch collects the replies of its members. It is guarded by the stream's lock.
 type batch struct {
 	// replies stand in the order of the requests.
-	replies [][]byte
+	replies []schema.Pieces
 	// missing counts the members whose replies are still to come.
 	missing int
 	// calls and bytes are the room that the batch takes, until all of it is written.

@@ -37,33 +37,47 @@ func (s *stream) complete(b *batch, c *call) bool {
 	return b.missing == 0
 }
 
-func (b *batch) text() []byte {
-	text := []byte{'['}
+// text is the JSON text of the batch's replies, in the order of the requests.
+func (b *batch) text() schema.Pieces {
+	var text schema.Pieces
+	text.Raw("[")
 	for i, reply := range b.replies {
 		if i > 0 {
-			text = append(text, ',')
+			text.Raw(",")
 		}
 		text = append(text, reply...)
 	}
-	return append(text, ']')
+	text = append(text, []byte("]"))
+	return text
 }
 
 // response is the JSON text of a response; without an id it answers under null.
-func response(id jsontext.Value, result any, err error, log *slog.Logger) []byte {
+func response(id jsontext.Value, result any, err error, log *slog.Logger) schema.Pieces {
 	text := append(make([]byte, 0, 512), `{"jsonrpc":"2.0","id":`...)
 	if id == nil {
 		id = jsontext.Value("null")
 	}
 	text = append(text, id...)
 	if err == nil {
-		var whole []byte
-		if whole, err = schema.AppendTo(append(text, `,"result":`...), result); err == nil {
-			return append(whole, '}')
+		var whole schema.Pieces
+		if whole, err = withResult(append(text, `,"result":`...), result); err == nil {
+			return whole
 		}
 	}
 	wire := toWire(err, log)
 	text = fmt.Appendf(text, `,"error":{"code":%d,"message":`, wire.Code)
 	text, _ = jsontext.AppendQuote(text, wire.Message)
 	text = append(append(text, `,"data":`...), *wire.Data...)
-	return append(text, "}}"...)
+	return schema.Pieces{append(text, "}}"...)}
+}
+
+// withResult ends a response with its result. One that is in pieces already is
+// taken over as it is.
+func withResult(text []byte, result any) (schema.Pieces, error) {
+	if pieces, ok := result.(*schema.Pieces); ok {
+		whole := append(schema.Pieces{text}, *pieces...)
+		return append(whole, []byte("}")), nil
+	}
+	text, err := schema.AppendTo(text, result)
+	return schema.Pieces{append(text, '}')}, err
 }

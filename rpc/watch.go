@@ -236,7 +236,7 @@ func (w *watches) send(run string, watch *watch) {
 		w.session.log.Error("a notification cannot be encoded", "error", err)
 		return
 	}
-	w.session.outbox.send(text, func() { w.written(run, watch) })
+	w.session.outbox.send(schema.Pieces{text}, func() { w.written(run, watch) })
 }
 
 // written is called when a notification is out, or can never be.

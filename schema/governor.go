@@ -520,3 +520,32 @@ func (p *RunParams) Scope() (run string, authority *Authority) { return p.RunID,
 
 // Scope returns the run that is asked about.
 func (p *HistoryParams) Scope() (run string, authority *Authority) { return p.RunID, nil }
+
+// Text returns the snapshot as JSON text, with lists of rows that are text
+// already in place of its own.
+func (s *Snapshot) Text(reservations, charges, audit Pieces) (*Pieces, error) {
+	text := &Pieces{}
+	var err error
+	member := func(name string, value any) {
+		text.Raw(name)
+		if err == nil {
+			err = text.Value(value)
+		}
+	}
+	member(`{"run_id":`, s.RunID)
+	member(`,"limits":`, s.Limits)
+	member(`,"active_total":`, s.ActiveTotal)
+	member(`,"active_writers":`, s.ActiveWriters)
+	member(`,"created_total":`, s.CreatedTotal)
+	member(`,"unknown_total":`, s.UnknownTotal)
+	member(`,"retries":`, s.Retries)
+	text.Raw(`,"reservations":`)
+	text.List(reservations)
+	member(`,"holds":`, s.Holds)
+	text.Raw(`,"retry_charges":`)
+	text.List(charges)
+	text.Raw(`,"audit":`)
+	text.List(audit)
+	text.Raw("}")
+	return text, err
+}
