@@ -14,6 +14,7 @@ var submissions = []test{
 	{"submissions take effect in their order", submissionOrder},
 	{"what is acknowledged is visible", acknowledgedIsVisible},
 	{"a failing member loses nobody else's", failingMember},
+	{"a member that breaks the transaction loses nobody else's", breakingMember},
 	{"a cancelled submission that has not begun is dropped", cancelledBeforeBegin},
 	{"a cancelled submission that has begun runs to its end", cancelledAfterBegin},
 	{"a cancelled context refuses a call", cancelledCall},
@@ -123,6 +124,28 @@ func failingMember(t *testing.T, s store.Store) {
 	fails(t, "panics", got["panics"], schema.ErrInternal)
 	fails(t, "known", got["known"], schema.ErrStatus)
 	equal(t, "tasks", read(t, s, titles("run")), []string{"a", "b", "c"})
+}
+
+// breakingMember adds a reservation twice, which no engine can keep.
+func breakingMember(t *testing.T, s store.Store) {
+	release := hold(t, s)
+	answers := make(outcomes, 3)
+	answers.submit(t.Context(), s, "a", succeed)
+	s.Submit(t.Context(), func(tx store.Tx) error {
+		_ = admit(tx, reservation("r", "run", 1, 1, schema.Read), 0, 0)
+		_ = admit(tx, reservation("r", "run", 1, 1, schema.Read), 0, 0) // whoever ignores the error is not spared
+		_, err := addTask(tx, "run", "after the failure")
+		return err
+	}, func(err error) { answers <- outcome{"breaks", err} })
+	answers.submit(t.Context(), s, "b", succeed)
+	release()
+	got := answers.wait(t, 3)
+	if got["a"] != nil || got["b"] != nil || got["breaks"] == nil {
+		t.Errorf("got %v", got)
+	}
+	equal(t, "tasks", read(t, s, titles("run")), []string{"a", "b"})
+	equal(t, "reservation", stored(t, s, "r"), (*store.Reservation)(nil))
+	write(t, s, func(tx store.Tx) error { return admit(tx, reservation("r", "run", 1, 1, schema.Read), 0, 0) })
 }
 
 func cancelledBeforeBegin(t *testing.T, s store.Store) {
