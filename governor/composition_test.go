@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/dsh-taskforce/sidecar/governor"
 	"github.com/dsh-taskforce/sidecar/schema"
 	"github.com/dsh-taskforce/sidecar/store"
+	"github.com/dsh-taskforce/sidecar/store/sqlite"
 )
 
 // Calls composed in one transaction, and calls of several sidecars at once.
@@ -194,5 +196,51 @@ func TestOneTaskAtOnceIsOneAdmission(t *testing.T) {
 		if err != nil && (!errors.As(err, &refusal) || refusal.Code != schema.ErrGovernorFence) {
 			t.Errorf("got %v", err)
 		}
+	}
+}
+
+// TestBusyStoreFailsTheAdmission: E_STORE_BUSY is the store's own, and nothing is queued.
+func TestBusyStoreFailsTheAdmission(t *testing.T) {
+	t.Parallel()
+	l := newLedger(t)
+	lead := l.lead()
+	a := ask("op", lead.task("s"))
+	impatient, err := sqlite.Open(t.Context(), l.root, sqlite.Options{BusyTimeout: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer impatient.Close()
+	reserve := func() error {
+		return impatient.Write(t.Context(), func(tx store.Tx) error {
+			_, err := governor.Reserve(tx, new(input(lead, a.ReserveInput)))
+			return err
+		})
+	}
+	l.exec("BEGIN IMMEDIATE")
+	busy := reserve()
+	l.exec("ROLLBACK")
+	var refusal *schema.Error
+	if !errors.As(busy, &refusal) || refusal.Code != schema.ErrStoreBusy {
+		t.Fatalf("got %v", busy)
+	}
+	if s := lead.snapshot(); s.ActiveTotal != 0 {
+		t.Error("the refused admission took effect")
+	}
+	if err := reserve(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestClosedStoreStaysClosed(t *testing.T) {
+	t.Parallel()
+	l := newLedger(t)
+	lead := l.lead()
+	a := ask("op", lead.task("s"))
+	l.Close()
+	lead.reserve(a).refused(schema.ErrStoreClosed)
+	err := governor.Prepare(t.Context(), l.Store)
+	var refusal *schema.Error
+	if !errors.As(err, &refusal) || refusal.Code != schema.ErrStoreClosed {
+		t.Errorf("got %v", err)
 	}
 }

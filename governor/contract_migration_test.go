@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/dsh-taskforce/sidecar/governor"
@@ -262,6 +263,32 @@ func TestOpeningAloneMigratesNothing(t *testing.T) {
 	}
 	if got := reference.Rows(t, reference.Open(t, root), "SELECT count(*) FROM governor_retry_charge"); got != "0\n" {
 		t.Errorf("%s charges after opening, want none", got)
+	}
+}
+
+// TestMigrationsAtOnce: several sidecars start on the same old file.
+func TestMigrationsAtOnce(t *testing.T) {
+	t.Parallel()
+	root := legacyFile(t, []int64{2},
+		legacyRow{"a", 1, 1, schema.Retry, schema.Settled}, legacyRow{"b", 1, 2, schema.New, schema.Reserved})
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			s, err := sqlite.Open(context.Background(), root, sqlite.Options{})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer s.Close()
+			if err := governor.Prepare(context.Background(), s); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	want := "'a' | 2 | 1 | 'legacy'\n'b' | 2 | 2 | 'legacy'\n"
+	if got := reference.Rows(t, reference.Open(t, root), "SELECT * FROM governor_retry_charge ORDER BY rowid"); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
 
