@@ -167,15 +167,17 @@ func (l *ledger) begin(ctx context.Context, c *conn) error {
 		return err
 	}
 	l.known = true
-	// A charge names its reservation by primary key, so equal counts mean that
-	// every reservation has one; counting pages is much cheaper than a join.
 	var equal bool
-	const counts = "SELECT (SELECT count(*) FROM governor_reservation) = (SELECT count(*) FROM governor_retry_charge)"
-	if _, err := c.scan(ctx, counts, nil, &equal); err != nil || equal {
+	if _, err := c.scan(ctx, everyoneCharged, nil, &equal); err != nil || equal {
 		return err
 	}
 	return l.findUnaccounted(ctx, c)
 }
+
+// everyoneCharged compares two counts. A charge names its reservation by primary
+// key, so equal counts mean that every reservation has one (verify reports a
+// charge whose reservation is gone); counting pages is much cheaper than a join.
+const everyoneCharged = "SELECT (SELECT count(*) FROM governor_reservation) = (SELECT count(*) FROM governor_retry_charge)"
 
 func (l *ledger) findUnaccounted(ctx context.Context, c *conn) error {
 	const query = "SELECT DISTINCT run_id FROM governor_reservation r WHERE NOT EXISTS (SELECT 1 FROM governor_retry_charge c WHERE c.reservation_id = r.reservation_id)"

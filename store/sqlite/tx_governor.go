@@ -224,6 +224,10 @@ func (t *tx) insertRetryCharge(c schema.RetryCharge) error {
 
 // Unaccounted implements [store.Tx].
 func (t *tx) Unaccounted() ([]store.Unaccounted, error) {
+	var equal bool
+	if _, err := t.one(everyoneCharged, nil, &equal); err != nil || equal {
+		return nil, err
+	}
 	const query = `SELECT r.reservation_id, r.task_id, r.kind, coalesce(k.evidence_generation, 0),
 			coalesce((SELECT max(c.rework_generation) FROM governor_reservation o JOIN governor_retry_charge c USING (reservation_id) WHERE o.task_id = r.task_id), 0),
 			r.generation = max(r.generation) OVER (PARTITION BY r.task_id)
