@@ -11,7 +11,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func init() { provocations[schema.ErrStoreFull] = provokeStoreFull }
+func init() {
+	provocations[schema.ErrStoreFull] = provokeStoreFull
+	provocations[schema.ErrStoreIO] = provokeStoreIO
+}
+
+// The disk does not take the log of a call.
+func provokeStoreIO(t *testing.T) {
+	root := newStore(t)
+	cmd, _ := traced(t, []string{"-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:error=EIO"}, "serve", "--root", root)
+	s := launch(t, cmd)
+	s.refused(schema.ErrStoreIO, "task.submit", noting("run", 1))
+	result(s, schema.GetTask, schema.TaskParams{RunID: "run", Authority: lead, Input: schema.TaskInput{TaskID: 1}})
+}
 
 // mount mounts a file system; whoever mounts it unmounts it. Without the right to it the test is
 // skipped, but not where everything must be tested.

@@ -17,7 +17,6 @@ import (
 func init() {
 	provocations[schema.ErrStoreReplaced] = provokeStoreReplaced
 	provocations[schema.ErrStoreReadonly] = provokeStoreReadonly
-	provocations[schema.ErrStoreIO] = provokeStoreIO
 }
 
 // The file is moved away, then another is put in its place, then it comes back.
@@ -73,17 +72,6 @@ func unprivileged(t *testing.T, root string, args ...string) *exec.Cmd {
 		}
 	}
 	return cmd
-}
-
-// The write-ahead log is cut off under the sidecar.
-func provokeStoreIO(t *testing.T) {
-	root := newStore(t)
-	s := serve(t, root)
-	s.openTask("run", "s")
-	if err := os.Truncate(filepath.Join(root, sqlite.FileName+"-wal"), 0); err != nil {
-		t.Fatal(err)
-	}
-	s.refused(schema.ErrStoreIO, "task.get", schema.TaskParams{RunID: "run", Authority: lead, Input: schema.TaskInput{TaskID: 1}})
 }
 
 // Without the right to the folder nothing is made, and the line says so.

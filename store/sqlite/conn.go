@@ -18,6 +18,7 @@ import (
 // conn is one SQLite connection with its prepared statements. One goroutine
 // uses it at a time.
 type conn struct {
+	store *Store
 	db    *sql.DB
 	c     *sql.Conn
 	stmts map[string]*sql.Stmt
@@ -26,6 +27,8 @@ type conn struct {
 	// workflow says that the other writer's table of managed tasks exists.
 	workflow bool
 	ledger   ledger
+	// holds says that the connection has read (see [files]).
+	holds bool
 	// foreign says that the file may lack our indexes, so that none can be demanded.
 	foreign bool
 }
@@ -45,7 +48,7 @@ func (s *Store) connect(ctx context.Context, readOnly bool) (*conn, error) {
 		db.Close()
 		return nil, classify(err, "the database %s cannot be opened", s.path)
 	}
-	return &conn{db: db, c: c, stmts: map[string]*sql.Stmt{}, version: -1}, nil
+	return &conn{store: s, db: db, c: c, stmts: map[string]*sql.Stmt{}, version: -1}, nil
 }
 
 // dsn spells the options of every connection. The driver applies the pragmas
@@ -69,7 +72,22 @@ func (s *Store) dsn(readOnly bool) string {
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: query.Encode()}).String()
 }
 
+// close closes the connection, if that can do no harm.
 func (c *conn) close() {
+	if c.store.releaseFiles(c.holds) {
+		c.closeNow()
+	}
+}
+
+// hold makes sure that the files which the connection has read stay the same.
+func (c *conn) hold() {
+	if !c.holds {
+		c.holds = true
+		c.store.holdFiles()
+	}
+}
+
+func (c *conn) closeNow() {
 	for _, stmt := range c.stmts {
 		stmt.Close()
 	}
@@ -133,6 +151,7 @@ func (c *conn) refresh(ctx context.Context) error {
 	if _, err := c.scan(ctx, "PRAGMA data_version", nil, &version); err != nil {
 		return err
 	}
+	c.hold()
 	if version == c.version {
 		return nil
 	}

@@ -69,13 +69,3 @@ func reasonOf(err error) string {
 
 // makePrivate takes the file that this process has just created away from other users.
 func (s *Store) makePrivate() error { return os.Chmod(s.path, 0o600) }
-
-// checkFile fails closed when the path no longer leads to the file that was
-// opened: somebody removed or swapped it, and two ledgers would live.
-func (s *Store) checkFile() error {
-	info, err := os.Stat(s.path)
-	if err == nil && os.SameFile(info, s.opened) {
-		return nil
-	}
-	return schema.Errorf(schema.ErrStoreReplaced, "the database %s was removed or replaced since it was opened", s.path)
-}

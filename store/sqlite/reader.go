@@ -82,7 +82,7 @@ func (s *Store) Read(ctx context.Context, fn func(store.Tx) error) error {
 // read runs fn on a connection and returns the connection to keep: nil if it
 // had to be closed.
 func (s *Store) read(ctx context.Context, c *conn, fn func(store.Tx) error) (keep *conn, err error) {
-	if err := s.checkFile(); err != nil {
+	if err := s.checkFiles(context.WithoutCancel(ctx), c); err != nil {
 		if c != nil {
 			c.close()
 		}
@@ -130,7 +130,7 @@ func (s *Store) connectReader(ctx context.Context) (*conn, error) {
 		_, err = c.c.ExecContext(ctx, "PRAGMA query_only = ON")
 	}
 	if err == nil {
-		err = s.checkFile()
+		err = s.checkFiles(ctx, c)
 	}
 	if err != nil {
 		c.close()

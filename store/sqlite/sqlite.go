@@ -15,7 +15,6 @@ package sqlite
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -46,8 +45,7 @@ type Store struct {
 	path     string
 	options  Options
 	identity store.Identity
-	// opened is the file that the first connection opened.
-	opened os.FileInfo
+	files    files
 	// fresh says that there was no file, or an empty one, before it was opened.
 	fresh bool
 	// logged says that the file had a write-ahead log before it was opened.
@@ -84,10 +82,13 @@ func openFile(ctx context.Context, path string, options Options) (*Store, error)
 		options.BusyTimeout = DefaultBusyTimeout
 	}
 	s := &Store{path: path, options: options, closing: make(chan struct{})}
-	_, noLog := os.Stat(path + "-wal")
+	log, noLog := look(path + "-wal")
 	s.logged = noLog == nil
 	journal, err := s.prepareFile()
 	if err != nil {
+		return nil, err
+	}
+	if err := s.checkFound(log); err != nil {
 		return nil, err
 	}
 	if err := s.openFirst(ctx, journal); err != nil {
@@ -122,8 +123,11 @@ func (s *Store) openFirst(ctx context.Context, journal string) error {
 // adopt makes sure that the file behind a new connection is a store that this
 // version can serve, and remembers which one it is.
 func (s *Store) adopt(ctx context.Context, c *conn, journal string) (err error) {
-	if s.opened, err = os.Stat(s.path); err != nil {
-		return classify(err, "the database cannot be examined")
+	if err := s.rememberFile(); err != nil {
+		return err
+	}
+	if !c.logFits(ctx) {
+		return s.replaced("-wal")
 	}
 	if s.fresh && !s.options.ReadOnly {
 		if err := s.makePrivate(); err != nil {
@@ -138,7 +142,11 @@ func (s *Store) adopt(ctx context.Context, c *conn, journal string) (err error) 
 	if err := s.upgrade(ctx, c); err != nil {
 		return err
 	}
-	return s.identify(ctx, c)
+	if err := s.identify(ctx, c); err != nil {
+		return err
+	}
+	c.hold()
+	return nil
 }
 
 // Identity implements [store.Store].

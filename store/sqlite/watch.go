@@ -34,12 +34,15 @@ func (s *Store) Watch(ctx context.Context, changed func()) error {
 	defer ticker.Stop()
 	for {
 		var version int64
-		err := s.checkFile()
+		err := s.checkFiles(context.WithoutCancel(ctx), c)
 		if err == nil && c == nil {
 			c, err = s.connectReader(ctx)
 		}
 		if err == nil {
 			_, err = c.scan(context.WithoutCancel(ctx), "PRAGMA data_version", nil, &version)
+		}
+		if err == nil {
+			c.hold()
 		}
 		switch {
 		case ctx.Err() != nil:

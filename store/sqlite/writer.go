@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 
@@ -155,7 +156,17 @@ func (w *writer) commit(batch []*write) {
 		return
 	}
 	c.ledger.settled()
-	failAll(batch, nil)
+	// A file that was taken away meanwhile may have taken the commit with it.
+	failAll(batch, uncertain(w.store.checkFiles(ctx, c)))
+}
+
+// uncertain adds to an error after the commit that nobody knows its outcome.
+func uncertain(err error) error {
+	var known *schema.Error
+	if errors.As(err, &known) {
+		return schema.Errorf(known.Code, "%s; whether the call took effect is not known", known.Message)
+	}
+	return err
 }
 
 // failAll decides every member that is not decided yet.
@@ -169,7 +180,7 @@ func failAll(batch []*write, err error) {
 
 // begin opens the write transaction, and the connection if there is none.
 func (w *writer) begin(ctx context.Context) (*conn, error) {
-	if err := w.store.checkFile(); err != nil {
+	if err := w.store.checkFiles(ctx, w.conn); err != nil {
 		w.disconnect()
 		return nil, err
 	}
@@ -178,7 +189,7 @@ func (w *writer) begin(ctx context.Context) (*conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := w.store.checkFile(); err != nil {
+		if err := w.store.checkFiles(ctx, c); err != nil {
 			c.close()
 			return nil, err
 		}

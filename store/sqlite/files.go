@@ -1,0 +1,217 @@
+package sqlite
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/dsh-taskforce/sidecar/schema"
+)
+
+// files watches over the database, its write-ahead log and the index of the
+// log, which processes share. If one of them is removed, swapped or cut off while
+// sidecars have it open, SQLite goes on with what it has: one process on the old
+// files and the next one on new ones, each with locks of its own. So they are
+// looked at by their names before each transaction, and once more before a
+// commit is acknowledged; from the first wrong one on nothing is done any more.
+//
+// A connection that has seen a wrong file is not closed but abandoned to the end
+// of the process: to close the last one SQLite copies the log into the database
+// by the index, and removes both by their names, and they may be another's now.
+type files struct {
+	mu sync.Mutex
+	// database is the file that was opened first, the only one that is served.
+	database fileState
+	// log and index are those that the open connections share, once one of them
+	// has read: from then on its lock keeps SQLite from removing them. They are
+	// unknown while no connection has read, and in a rollback journal mode.
+	log, index fileState
+	// holders counts the connections that have read.
+	holders int
+	// lost is why nothing is done any more, for as long as the process lives.
+	lost error
+}
+
+// rememberFile takes the file that was opened for the one to be served.
+func (s *Store) rememberFile() (err error) {
+	s.files.database, err = look(s.path)
+	return classify(err, "the database cannot be examined")
+}
+
+// The index of a log consists of regions, each made whole before it is used. The
+// first one has room for the header and some frames, the others for more.
+const (
+	indexRegion   = 32 << 10
+	firstFrames   = 4062
+	furtherFrames = 4096
+)
+
+// checkFound refuses to open files that cannot belong together. log is the log as
+// it was found before the database was looked for: SQLite would delete it beside
+// a database that is absent or empty, and with it what was acknowledged. An index
+// that is not whole is being made by another process, or was cut off.
+func (s *Store) checkFound(log fileState) error {
+	if s.fresh && log.size > 0 {
+		return schema.Errorf(schema.ErrStoreReplaced,
+			"%s-wal is the log of a database that is gone or empty: bring the database back, or remove the log to begin anew", s.path)
+	}
+	for range 100 {
+		index, err := look(s.path + "-shm")
+		if err != nil || index.size < 4 || index.size%indexRegion == 0 { // 3 bytes mark an index that is new
+			return nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return schema.Errorf(schema.ErrStoreCorrupt, "%s-shm is not whole: let all sidecars of the store end, and remove it", s.path)
+}
+
+// checkFiles looks whether the names still lead to the files that were opened. c, if
+// it is not nil, is a connection that is in no transaction.
+func (s *Store) checkFiles(ctx context.Context, c *conn) error {
+	f := &s.files
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.lost != nil {
+		return f.lost
+	}
+	now, err := look(s.path)
+	if err != nil || !now.same(f.database) {
+		return s.replaced("") // it may come back
+	}
+	if f.lost = s.checkLog(ctx, c); f.lost != nil {
+		return f.lost
+	}
+	switch {
+	case now.size == 0 && f.database.size > 0:
+		f.lost = s.cutOff("") // and a new connection would delete the log
+		return f.lost
+	case now.size < f.database.size:
+		if c == nil {
+			return nil // nobody can tell yet
+		}
+		if !c.whole(ctx) {
+			f.lost = s.cutOff("")
+			return f.lost
+		}
+	}
+	f.database = now
+	return nil
+}
+
+// checkLog checks the log and its index. The index comes first: while it is not
+// the one that this process has in memory, SQLite must not touch anything.
+func (s *Store) checkLog(ctx context.Context, c *conn) error {
+	f := &s.files
+	if !f.index.known() {
+		return nil
+	}
+	index, err := look(s.path + "-shm")
+	switch {
+	case err != nil || !index.same(f.index):
+		return s.replaced("-shm")
+	case index.size < f.index.size:
+		return s.cutOff("-shm")
+	}
+	f.index = index
+	log, err := look(s.path + "-wal")
+	switch {
+	case err != nil || !log.same(f.log):
+		if c != nil {
+			// Nobody else can read the log that this process still has, so what was
+			// acknowledged goes into the database while it can.
+			_, _ = c.c.ExecContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)")
+		}
+		return s.replaced("-wal")
+	case log.size >= f.log.size, c != nil && c.logFits(ctx):
+		f.log = log
+	case c != nil:
+		return s.cutOff("-wal")
+	}
+	return nil
+}
+
+func (s *Store) replaced(ending string) error {
+	return schema.Errorf(schema.ErrStoreReplaced, "%s%s was removed or replaced while it was in use", s.path, ending)
+}
+
+func (s *Store) cutOff(ending string) error {
+	return schema.Errorf(schema.ErrStoreCorrupt, "%s%s was cut off while it was in use", s.path, ending)
+}
+
+// holdFiles is called by each connection once, after it has read.
+func (s *Store) holdFiles() {
+	f := &s.files
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.holders++
+	if f.index.known() {
+		return
+	}
+	log, noLog := look(s.path + "-wal")
+	index, noIndex := look(s.path + "-shm")
+	if noLog == nil && noIndex == nil {
+		f.log, f.index = log, index
+	}
+}
+
+// releaseFiles is called before a connection is closed. It returns false if the
+// connection must be abandoned. Without the database at its place SQLite leaves
+// the log alone, so a connection can always be closed then.
+func (s *Store) releaseFiles(held bool) bool {
+	f := &s.files
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.lost == nil {
+		now, err := look(s.path)
+		if err == nil && now.same(f.database) {
+			f.lost = s.checkLog(context.Background(), nil)
+		}
+	}
+	if f.lost != nil {
+		return false
+	}
+	if held {
+		f.holders--
+	}
+	if f.holders == 0 {
+		f.log, f.index = fileState{}, fileState{}
+	}
+	return true
+}
+
+// logFits says that the log is as long as its index tells, and the index as
+// long as it says itself: SQLite appends to either without looking, and a log
+// with a hole is worth nothing after a crash, an index with one hides what was
+// written. Others may shorten the log between two looks, so it is looked at again.
+func (c *conn) logFits(ctx context.Context) bool {
+	const header, frameHeader = 32, 24
+	for range 3 {
+		var busy, frames, copied, page int64
+		if err := c.c.QueryRowContext(ctx, "PRAGMA wal_checkpoint(NOOP)").Scan(&busy, &frames, &copied); err != nil || frames <= 0 {
+			return true // there is no log, or whoever reads it next says what is wrong with it
+		}
+		if err := c.c.QueryRowContext(ctx, "PRAGMA page_size").Scan(&page); err != nil {
+			return true
+		}
+		log, noLog := look(c.store.path + "-wal")
+		index, noIndex := look(c.store.path + "-shm")
+		regions := 1 + max(frames-firstFrames+furtherFrames-1, 0)/furtherFrames
+		if noLog == nil && noIndex == nil && log.size >= header+frames*(frameHeader+page) && index.size >= regions*indexRegion {
+			return true
+		}
+	}
+	return false
+}
+
+// whole says that the database has all its pages, as a connection finds it that
+// remembers none of them.
+func (c *conn) whole(ctx context.Context) bool {
+	fresh, err := c.store.connect(ctx, true)
+	if err != nil {
+		return false
+	}
+	defer fresh.closeNow()
+	var verdict string
+	err = fresh.c.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict)
+	return err == nil && verdict == "ok"
+}

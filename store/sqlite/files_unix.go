@@ -1,0 +1,26 @@
+//go:build unix
+
+package sqlite
+
+import "golang.org/x/sys/unix"
+
+// fileState is which file a name leads to, and how long it is.
+type fileState struct {
+	device, inode uint64
+	size          int64
+}
+
+// look follows a name, without opening the file.
+func look(path string) (fileState, error) {
+	var stat unix.Stat_t
+	if err := unix.Stat(path, &stat); err != nil {
+		return fileState{}, err
+	}
+	return fileState{uint64(stat.Dev), stat.Ino, stat.Size}, nil
+}
+
+func (f fileState) known() bool { return f.inode != 0 }
+
+func (f fileState) same(other fileState) bool {
+	return f.device == other.device && f.inode == other.inode
+}
