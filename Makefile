@@ -73,6 +73,11 @@ model: ## drive governor and reference model by random calls for longer (CHECKS=
 linear: ## record and check more histories of several sidecars (ROUNDS=200)
 	$(GO) test ./cmd/taskforce -run 'TestLinear$$' -count=1 -timeout 0 -v -linear.rounds=$(or $(ROUNDS),200)
 
+.PHONY: swarm
+swarm: build ## let many short-lived sidecars loose on one store and judge it (N=20000 PROCS=16 SEED=1)
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/swarm ./cmd/swarm
+	bin/swarm -n $(or $(N),20000) -procs $(or $(PROCS),16) $(if $(SEED),-seed $(SEED)) -binary bin/taskforce
+
 .PHONY: generate
 generate: ## write again what derives from package schema
 	$(GO) run ./clients/gen

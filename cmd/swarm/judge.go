@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/dsh-taskforce/sidecar/store/sqlite"
+	"github.com/google/uuid"
+)
+
+// mostViolations is how many of one judge's violations are told.
+const mostViolations = 20
+
+// judge asks whether the promise was kept, and returns what it finds: what the
+// hosts saw themselves; what they were told and is not in the store; what
+// `taskforce verify` finds, which replays the audit; and what stock SQLite
+// finds by the queries of invariants.sql, which know nothing of this project.
+func (s *swarm) judge(ctx context.Context) (violations []string, err error) {
+	s.board.mu.Lock()
+	violations = some(s.board.violations)
+	s.board.mu.Unlock()
+	for _, ask := range []func(context.Context) ([]string, error){s.judgeAcknowledged, s.judgeVerify, s.judgeSQL} {
+		found, err := ask(ctx)
+		if err != nil {
+			return violations, err
+		}
+		violations = append(violations, some(found)...)
+	}
+	return violations, nil
+}
+
+// some is the list, cut to what a person reads.
+func some(list []string) []string {
+	if len(list) <= mostViolations {
+		return list
+	}
+	return append(slices.Clone(list[:mostViolations]), fmt.Sprintf("and %d more", len(list)-mostViolations))
+}
+
+// judgeAcknowledged looks for what some host was told, as it was told.
+func (s *swarm) judgeAcknowledged(ctx context.Context) (violations []string, err error) {
+	db, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	rows, err := db.QueryContext(ctx, "SELECT reservation_id, run_id, operation_key, state FROM governor_reservation")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	left := len(s.board.acknowledged)
+	for rows.Next() {
+		var id, run, key, state string
+		if err := rows.Scan(&id, &run, &key, &state); err != nil {
+			return nil, err
+		}
+		parsed, err := uuid.Parse(id)
+		if err != nil {
+			return nil, err
+		}
+		told, ok := s.board.acknowledged[parsed]
+		if !ok {
+			continue // nobody was told: its sidecar died first
+		}
+		left--
+		if told.name != name(run, key) {
+			violations = append(violations, fmt.Sprintf("reservation %s was acknowledged for another key than %q of %s", id, key, run))
+		}
+		if told.settled && state != "settled" {
+			violations = append(violations, fmt.Sprintf("the settlement of %s was acknowledged, and it is %s", id, state))
+		}
+	}
+	if left > 0 {
+		violations = append(violations, fmt.Sprintf("%d acknowledged admissions are lost", left))
+	}
+	return violations, rows.Err()
+}
+
+func (s *swarm) database() string { return filepath.Join(s.root, sqlite.FileName) }
+
+func (s *swarm) open() (*sql.DB, error) {
+	return sql.Open("sqlite", "file:"+filepath.ToSlash(s.database())+"?mode=rw")
+}
+
+// judgeVerify asks the sidecar's own judge.
+func (s *swarm) judgeVerify(ctx context.Context) ([]string, error) {
+	cmd := exec.CommandContext(ctx, s.binary, "verify", "--root", s.root)
+	output, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		fmt.Printf("taskforce verify: %s", output)
+		return nil, nil
+	case errors.As(err, &exit) && exit.ExitCode() == 1:
+		return lines(output), nil
+	}
+	return nil, fmt.Errorf("taskforce verify: %w\n%s", err, output)
+}
+
+//go:embed invariants.sql
+var invariants string
+
+// judgeSQL asks the sqlite3 of the machine, or if there is none the engine that
+// the sidecar is built with.
+func (s *swarm) judgeSQL(ctx context.Context) ([]string, error) {
+	stock, err := exec.LookPath("sqlite3")
+	if err != nil {
+		fmt.Println("there is no sqlite3 here: the queries run in this program's own engine")
+		return s.judgeInProcess(ctx)
+	}
+	cmd := exec.CommandContext(ctx, stock, "-batch", "-bail", s.database())
+	cmd.Stdin = strings.NewReader(invariants)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("sqlite3: %w\n%s", err, stderr.Bytes())
+	}
+	found := lines(stdout.Bytes())
+	if len(found) == 1 && found[0] == "ok" {
+		fmt.Println("sqlite3: the file is intact, and every invariant holds")
+		return nil, nil
+	}
+	return found, nil
+}
+
+func (s *swarm) judgeInProcess(ctx context.Context) (found []string, err error) {
+	db, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	for query := range strings.SplitSeq(invariants, ";") {
+		if strings.TrimSpace(query) == "" {
+			continue
+		}
+		rows, err := db.QueryContext(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		for rows.Next() {
+			var line string
+			if err := rows.Scan(&line); err != nil {
+				rows.Close()
+				return nil, err
+			}
+			if line != "ok" {
+				found = append(found, line)
+			}
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+func lines(text []byte) []string {
+	return strings.Split(strings.TrimSpace(string(text)), "\n")
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// The test binary is also the host that dies with its sidecar.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == launcher {
+		launch(os.Args[2:])
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// TestSwarm is a short swarm; `make swarm N=1000000` is a long one.
+func TestSwarm(t *testing.T) {
+	o := options{admissions: 2000, hosts: 8, binary: build(t), root: t.TempDir(), minLife: 50 * time.Millisecond, maxLife: 500 * time.Millisecond}
+	violations, err := o.run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range violations {
+		t.Error(v)
+	}
+}
+
+// build builds the sidecar as it is released.
+func build(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "taskforce")
+	if runtime.GOOS == "windows" {
+		binary += ".exe"
+	}
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", binary, "github.com/dsh-taskforce/sidecar/cmd/taskforce")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	return binary
+}
