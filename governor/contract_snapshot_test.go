@@ -2,6 +2,7 @@ package governor_test
 
 import (
 	"cmp"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -149,9 +150,9 @@ func TestReservationIDs(t *testing.T) {
 
 func TestNativeAdapterAlwaysRefuses(t *testing.T) {
 	t.Parallel()
-	refusal, ok := governor.NativeAdapter().(*schema.Error)
-	if !ok || refusal.Code != schema.ErrSchedulerCapability {
-		t.Fatalf("got %v", refusal)
+	var refusal *schema.Error
+	if err := governor.NativeAdapter(); !errors.As(err, &refusal) || refusal.Code != schema.ErrSchedulerCapability {
+		t.Fatalf("got %v", err)
 	}
 	golden(t, "native-adapter", refusal.Data())
 }

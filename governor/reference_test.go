@@ -39,6 +39,9 @@ func recordedCalls(t *testing.T, root string) (calls []recorded) {
 		}
 		calls = append(calls, c)
 	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
 	return calls
 }
 

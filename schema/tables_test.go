@@ -129,7 +129,7 @@ func TestError(t *testing.T) {
 		t.Errorf("invalid parameters have the number %d", invalid.Number())
 	}
 	caused := &Error{Code: ErrStoreIO, Message: "m", Err: plain}
-	if caused.Error() != "E_STORE_IO: m: E_STORE_BUSY: wait for 5" || caused.Unwrap() != error(plain) {
+	if caused.Error() != "E_STORE_IO: m: E_STORE_BUSY: wait for 5" || any(caused.Unwrap()) != any(plain) {
 		t.Errorf("got %q", caused.Error())
 	}
 	text, err := Encode(caused.Data())

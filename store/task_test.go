@@ -185,7 +185,9 @@ func expected(call, caller string, status schema.TaskStatus, owned bool) string 
 		switch {
 		case terminal:
 			return terminalTask
-		case owned && caller != "owner" && !(lead && among(schema.TaskRejected)):
+		case lead && among(schema.TaskRejected):
+			return "claimed" // whoever owned it
+		case owned && caller != "owner":
 			return notOwner
 		case among(schema.TaskOpen, schema.TaskRejected), mine && among(schema.TaskClaimed):
 			return "claimed"

@@ -79,6 +79,14 @@ func fails(t *testing.T, what string, err error, code schema.Code) {
 	}
 }
 
+// exactly checks that an error is returned as it is, and not wrapped.
+func exactly(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if any(err) != any(want) {
+		t.Errorf("%s: got %#v, want %#v", what, err, want)
+	}
+}
+
 var errRefused = errors.New("refused by the test")
 
 // addTask adds an open task of the run.

@@ -118,9 +118,7 @@ func failingMember(t *testing.T, s store.Store) {
 			t.Errorf("%s: %v", name, got[name])
 		}
 	}
-	if got["refused"] != errRefused {
-		t.Errorf("refused: %v", got["refused"])
-	}
+	exactly(t, "refused", got["refused"], errRefused)
 	fails(t, "panics", got["panics"], schema.ErrInternal)
 	fails(t, "known", got["known"], schema.ErrStatus)
 	equal(t, "tasks", read(t, s, titles("run")), []string{"a", "b", "c"})
@@ -176,9 +174,7 @@ func cancelledAfterBegin(t *testing.T, s store.Store) {
 
 	ctx, cancel = context.WithCancel(t.Context())
 	answers.submit(ctx, s, "refused", func() error { cancel(); return errRefused })
-	if err := answers.wait(t, 1)["refused"]; err != errRefused {
-		t.Errorf("its real outcome is hidden by %v", err)
-	}
+	exactly(t, "its real outcome", answers.wait(t, 1)["refused"], errRefused)
 
 	ctx, cancel = context.WithCancel(t.Context())
 	err := s.Read(ctx, func(tx store.Tx) error {

@@ -93,13 +93,9 @@ func failedWriteLeavesNothing(t *testing.T, s store.Store, write way) {
 
 func errorIsReturnedAsItIs(t *testing.T, s store.Store, write way) {
 	refuse := func(store.Tx) error { return errRefused }
-	if err := write(t, s, refuse); err != errRefused {
-		t.Errorf("got %#v", err)
-	}
+	exactly(t, "write", write(t, s, refuse), errRefused)
 	err := write(t, s, func(tx store.Tx) error {
-		if err := tx.Nested(refuse); err != errRefused {
-			t.Errorf("nested: got %#v", err)
-		}
+		exactly(t, "nested", tx.Nested(refuse), errRefused)
 		return nil
 	})
 	if err != nil {
@@ -108,9 +104,7 @@ func errorIsReturnedAsItIs(t *testing.T, s store.Store, write way) {
 }
 
 func errorOfARead(t *testing.T, s store.Store) {
-	if err := s.Read(t.Context(), func(store.Tx) error { return errRefused }); err != errRefused {
-		t.Errorf("got %#v", err)
-	}
+	exactly(t, "read", s.Read(t.Context(), func(store.Tx) error { return errRefused }), errRefused)
 }
 
 func nestedFailure(t *testing.T, s store.Store, write way) {

@@ -9,6 +9,7 @@ package reference
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"database/sql"
 	"embed"
 	"fmt"
@@ -94,7 +95,7 @@ func Open(tb testing.TB, folder string) *sql.DB {
 func Exec(tb testing.TB, db *sql.DB, statements ...string) {
 	tb.Helper()
 	for _, statement := range statements {
-		if _, err := db.Exec(statement); err != nil {
+		if _, err := db.ExecContext(context.Background(), statement); err != nil {
 			tb.Fatalf("%v in:\n%s", err, statement)
 		}
 	}
@@ -103,7 +104,7 @@ func Exec(tb testing.TB, db *sql.DB, statements ...string) {
 // Rows returns the result of a query as text: a line a row, quoted as SQL does.
 func Rows(tb testing.TB, db *sql.DB, query string, args ...any) string {
 	tb.Helper()
-	rows, err := db.Query(query, args...)
+	rows, err := db.QueryContext(context.Background(), query, args...)
 	check(tb, err)
 	defer rows.Close()
 	columns, err := rows.Columns()
