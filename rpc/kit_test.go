@@ -88,10 +88,20 @@ func (m *memory) Submit(ctx context.Context, fn func(store.Tx) error, done func(
 		}
 		m.count(&m.open, 1)
 		<-m.gate()
-		err := fn(&memoryTx{memory: m})
+		err := contained(fn, &memoryTx{memory: m})
 		m.count(&m.open, -1)
 		done(err)
 	}
+}
+
+// contained turns a panic into an error, as every engine has to.
+func contained(fn func(store.Tx) error, tx store.Tx) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return fn(tx)
 }
 
 // Read implements [store.Store].

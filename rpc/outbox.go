@@ -192,8 +192,9 @@ func callAll(after []func()) {
 	}
 }
 
-// waitRoom blocks while more than limit bytes wait to be written.
-func (o *outbox) waitRoom(limit int) {
+// waitRoom blocks while more than limit bytes wait to be written. It reports
+// false when nothing will be written any more.
+func (o *outbox) waitRoom(limit int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for o.size > limit && o.err == nil && !o.closed {
@@ -203,20 +204,20 @@ func (o *outbox) waitRoom(limit int) {
 			o.write()
 		}
 	}
+	return o.err == nil && !o.closed
 }
 
 // expectProgress fails the output if the host takes nothing of what waits for
 // as long as grace. It returns when everything is written or nothing will be.
 func (o *outbox) expectProgress(grace time.Duration) {
-	ticker := time.NewTicker(grace)
+	const looks = 10
+	ticker := time.NewTicker(grace / looks)
 	defer ticker.Stop()
-	seen := -1
-	for {
+	for seen, stalled := -1, 0; stalled <= looks; stalled++ {
 		o.mu.Lock()
-		if o.size > 0 && o.writes == seen {
-			o.fail(ErrOutput)
+		if o.size == 0 || o.writes != seen {
+			seen, stalled = o.writes, 0
 		}
-		seen = o.writes
 		o.mu.Unlock()
 		select {
 		case <-ticker.C:
@@ -226,6 +227,9 @@ func (o *outbox) expectProgress(grace time.Duration) {
 			return
 		}
 	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.fail(ErrOutput)
 }
 
 // close waits until everything is written, or can never be, and returns the

@@ -24,7 +24,7 @@ const (
 	// drainGrace is how long a session that was told to end waits for a host
 	// that takes nothing of its last replies. A host that only closed its side
 	// has all the time it wants.
-	drainGrace = 5 * time.Second
+	drainGrace = 3 * time.Second
 	// goneGrace is the same for a host that is dead: whoever holds its end of
 	// the pipe may still be reading.
 	goneGrace = 250 * time.Millisecond
@@ -36,8 +36,9 @@ var ErrOutput = errors.New("the output is broken")
 // ErrExit reports that the host sent exit without shutdown before it.
 var ErrExit = errors.New("exit without shutdown")
 
-// ErrHostGone is the cause of a context that ends because the host is dead. A
-// session with such a context does not wait for anybody to read.
+// ErrHostGone is the cause of a context that ends because the host is dead, as
+// ErrOutput is of one that ends because nobody can read the output. A session
+// with such a context begins nothing more and hardly waits for anybody to read.
 var ErrHostGone = errors.New("the host is gone")
 
 // Options say how a connection is served.
@@ -160,24 +161,32 @@ func (s *session) untilEnd(ctx context.Context, inputEnd <-chan struct{}) error 
 	case <-s.exited:
 		go s.outbox.expectProgress(drainGrace)
 	case <-ctx.Done():
-		if cause := context.Cause(ctx); errors.Is(cause, ErrHostGone) {
-			return cause
-		}
+		return lost(context.Cause(ctx))
 	case <-s.outbox.failed:
 		s.stream.cancelAll() // nobody would learn the outcome
 	}
 	return nil
 }
 
+// lost returns the cause of the end of a context if it says that the host cannot be reached.
+func lost(cause error) error {
+	if errors.Is(cause, ErrHostGone) || errors.Is(cause, ErrOutput) {
+		return cause
+	}
+	return nil
+}
+
 // drain ends the session in good order: it refuses what arrives from now on and
-// finishes the rest, but waits no longer than it must for a host that does not read.
+// finishes the rest, but waits no longer than it must for a host that does not
+// read. For a host that is lost nothing more is begun.
 func (s *session) drain(cause error) {
 	s.draining.Store(true)
-	if errors.Is(cause, ErrHostGone) {
-		s.outbox.expectProgress(goneGrace)
-		return
+	grace := drainGrace
+	if lost(cause) != nil {
+		s.stream.cancelAll()
+		grace = goneGrace
 	}
-	s.outbox.expectProgress(drainGrace)
+	s.outbox.expectProgress(grace)
 }
 
 // endQueue lets the dispatcher finish what was queued and queues nothing more.

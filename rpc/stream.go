@@ -58,7 +58,7 @@ func newStream(outbox *outbox, frames *framer, room *room, settle func(*call) bo
 
 // ReadObject shows the next call that has to be queued to jsonrpc2. At the end
 // of input it waits until every reply has been handed over, because the library
-// drops what comes later.
+// drops what comes later. When nobody can be answered, nothing more is read.
 func (s *stream) ReadObject(v any) error {
 	for {
 		for len(s.ready) > 0 {
@@ -68,8 +68,7 @@ func (s *stream) ReadObject(v any) error {
 				return show(s.register(next), v)
 			}
 		}
-		s.outbox.waitRoom(unread)
-		if !s.receiveFrame() {
+		if !s.outbox.waitRoom(unread) || !s.receiveFrame() {
 			s.outbox.flush()
 			s.wait()
 			return io.EOF

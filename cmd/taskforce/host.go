@@ -19,7 +19,8 @@ const (
 	lastBreath = 400 * time.Millisecond
 )
 
-// hostInput is the standard input. It remembers its end.
+// hostInput is the standard input. It remembers its end, also when it is seen
+// before everything was read.
 type hostInput struct {
 	io.Reader
 	ended atomic.Bool
@@ -55,7 +56,7 @@ func untilTold(parent context.Context, in *hostInput) (ctx context.Context, stop
 			}
 		}
 	}()
-	go watchHost(over, func(cause error) {
+	go watchHost(over, in, func(cause error) {
 		cancel(cause)
 		time.AfterFunc(lastBreath, func() { os.Exit(1) })
 	})

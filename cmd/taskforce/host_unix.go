@@ -28,8 +28,9 @@ func keepFilesPrivate() { syscall.Umask(0o077) }
 func surviveBrokenPipes() { signal.Ignore(syscall.SIGPIPE) }
 
 // watchHost looks for a host that is gone: it no longer reads, or the parent has
-// changed, which happens when it dies.
-func watchHost(over <-chan struct{}, gone func(cause error)) {
+// changed, which happens when it dies. It also looks for the end of an input
+// that is not read, because nothing more may be in flight.
+func watchHost(over <-chan struct{}, in *hostInput, gone func(cause error)) {
 	parent := os.Getppid()
 	ticker := time.NewTicker(lookInterval)
 	defer ticker.Stop()
@@ -39,8 +40,11 @@ func watchHost(over <-chan struct{}, gone func(cause error)) {
 			return
 		case <-ticker.C:
 		}
+		if hungUp(syscall.Stdin, unix.POLLIN) {
+			in.ended.Store(true)
+		}
 		switch {
-		case outputBroken():
+		case hungUp(syscall.Stdout, unix.POLLOUT):
 			gone(rpc.ErrOutput)
 			return
 		case os.Getppid() != parent:
@@ -50,10 +54,10 @@ func watchHost(over <-chan struct{}, gone func(cause error)) {
 	}
 }
 
-// outputBroken reports whether nobody can read the standard output any more.
-// Some systems report the error of a pipe only to whoever asks to write.
-func outputBroken() bool {
-	fds := []unix.PollFd{{Fd: int32(syscall.Stdout), Events: unix.POLLOUT}}
+// hungUp reports whether the other end of a pipe is closed. Some systems tell it
+// only to whoever asks for what the descriptor is for.
+func hungUp(descriptor int, purpose int16) bool {
+	fds := []unix.PollFd{{Fd: int32(descriptor), Events: purpose}}
 	n, err := unix.Poll(fds, 0)
 	return err == nil && n > 0 && fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0
 }

@@ -21,7 +21,7 @@ func surviveBrokenPipes() {}
 
 // watchHost waits for the end of the parent. Its handle keeps the process id
 // from being given to another, and no clock has to tick.
-func watchHost(_ <-chan struct{}, gone func(cause error)) {
+func watchHost(_ <-chan struct{}, _ *hostInput, gone func(cause error)) {
 	const access = windows.SYNCHRONIZE | windows.PROCESS_QUERY_LIMITED_INFORMATION
 	parent, err := windows.OpenProcess(access, false, uint32(os.Getppid()))
 	if err != nil {

@@ -79,3 +79,10 @@ func (w *dropWriter) flush() {
 	case <-deadline.C:
 	}
 }
+
+// complain writes why the command failed, but does not wait for a reader that never reads.
+func complain(to io.Writer, why string) {
+	w := newDropWriter(to)
+	_, _ = io.WriteString(w, why+"\n")
+	w.flush()
+}

@@ -18,7 +18,7 @@ var version = "0.1.0-dev"
 func main() {
 	err := newRoot().Execute()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "taskforce:", explain(err))
+		complain(os.Stderr, "taskforce: "+explain(err))
 	}
 	os.Exit(exitStatus(err))
 }

@@ -9,11 +9,11 @@ import (
 	"go.uber.org/goleak"
 )
 
-// The test binary is also the program under test: what it runs by the name of a
-// command below behaves as that command.
-func TestMain(m *testing.M) {
-	testscript.Main(leakTest{m}, map[string]func(){"taskforce": main, "bystander": bystander})
-}
+// programs are what the test binary is besides a test: what it runs by one of
+// these names behaves as that program.
+var programs = map[string]func(){"taskforce": main, "bystander": bystander}
+
+func TestMain(m *testing.M) { testscript.Main(leakTest{m}, programs) }
 
 // leakTest fails the tests if they leave goroutines behind.
 type leakTest struct{ *testing.M }
