@@ -114,7 +114,7 @@ func (m *machine) transact(on int, calls ...model.Call) {
 	results, at, err := m.transaction(m.sidecars[on], calls, answers)
 	switch {
 	case at != failed:
-		m.t.Fatalf("the transaction fails at call %d (%v), the model says %d (%v)", at, err, failed, answers)
+		m.t.Fatalf("the transaction fails at call %d (%v); the model says at %d (%v)", at, err, failed, answers)
 	case err != nil:
 		m.compare(calls[failed], answers[failed], nil, err)
 	default:
@@ -176,7 +176,7 @@ func (m *machine) check(on int, c model.Call) {
 	got := result.(*schema.CheckResult)
 	switch first := m.firstObstacle(got); {
 	case got.Admissible != (want.Code == "") || first != want.Code:
-		m.t.Fatalf("check says admissible %v, first obstacle %q; reserve would answer %q", got.Admissible, first, want.Code)
+		m.t.Fatalf("check says admissible %v, first obstacle %q; the model says %q", got.Admissible, first, want.Code)
 	case got.Replay != nil:
 		m.compare(c, want, got.Replay, nil)
 	}

@@ -37,6 +37,8 @@ var failpoints = []struct {
 func TestFailpoints(t *testing.T) {
 	t.Parallel()
 	released, failing := build(t, "cmd/taskforce"), build(t, "cmd/taskforce", "-tags", "failpoints")
+	t.Run("released", func(t *testing.T) { checkHasFailpoints(t, released, false) })
+	t.Run("failing", func(t *testing.T) { checkHasFailpoints(t, failing, true) })
 	template := newFailpointStore(t, released)
 	for _, f := range failpoints {
 		for i, n := range f.at {
@@ -51,20 +53,15 @@ func TestFailpoints(t *testing.T) {
 	}
 }
 
-// TestReleaseHasNoFailpoints looks for the variable's name in both binaries.
-func TestReleaseHasNoFailpoints(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		flags []string
-		want  bool
-	}{{nil, false}, {[]string{"-tags", "failpoints"}, true}} {
-		content, err := os.ReadFile(build(t, "cmd/taskforce", c.flags...))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := bytes.Contains(content, []byte(failpointVariable)); got != c.want {
-			t.Errorf("built with %v: failpoints %v, want %v", c.flags, got, c.want)
-		}
+// checkHasFailpoints looks for the variable's name in a binary.
+func checkHasFailpoints(t *testing.T, binary string, want bool) {
+	t.Helper()
+	content, err := os.ReadFile(binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := bytes.Contains(content, []byte(failpointVariable)); got != want {
+		t.Errorf("failpoints %v, want %v", got, want)
 	}
 }
 

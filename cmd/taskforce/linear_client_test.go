@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"os/exec"
 	"strconv"
 	"sync"
@@ -17,6 +18,7 @@ import (
 // linearSlot is a place where a sidecar runs; another takes its place when it is killed.
 type linearSlot struct {
 	binary, root string
+	environment  []string
 
 	mu      sync.Mutex
 	sidecar *linearSidecar
@@ -45,7 +47,7 @@ func (s *linearSlot) get() (*linearSidecar, error) {
 		}
 	}
 	var err error
-	s.sidecar, err = startLinearSidecar(s.binary, s.root)
+	s.sidecar, err = startLinearSidecar(s.binary, s.root, s.environment)
 	return s.sidecar, err
 }
 
@@ -59,8 +61,9 @@ func (s *linearSlot) end() {
 	}
 }
 
-func startLinearSidecar(binary, root string) (*linearSidecar, error) {
+func startLinearSidecar(binary, root string, environment []string) (*linearSidecar, error) {
 	s := &linearSidecar{cmd: exec.Command(binary, "serve", "--root", root), waiting: map[string]chan *reply{}, ended: make(chan struct{})}
+	s.cmd.Env = append(os.Environ(), environment...)
 	var err error
 	if s.in, err = s.cmd.StdinPipe(); err != nil {
 		return nil, err

@@ -98,8 +98,23 @@ func (h *linearHistory) check(setup []model.Call, snapshots []*schema.Snapshot) 
 		return errLinearUndecided
 	}
 	picture, err := linearPicture(m, info)
-	return errors.Join(fmt.Errorf("the history of %d calls is not linearizable; its picture is %s", len(operations), picture), err)
+	return errors.Join(&notLinearizable{len(operations), picture}, err)
 }
+
+// notLinearizable is a history that no order explains.
+type notLinearizable struct {
+	calls   int
+	picture string
+}
+
+func (e *notLinearizable) Error() string {
+	return fmt.Sprintf("the history of %d calls is not linearizable; its picture is %s", e.calls, e.picture)
+}
+
+// admittedTwice names an operation key with two reservations.
+type admittedTwice struct{ name string }
+
+func (e *admittedTwice) Error() string { return e.name + " was admitted twice" }
 
 // operation is the call in porcupine's form and the model's names.
 func (c *linearCall) operation(names map[string]string) (porcupine.Operation, error) {
@@ -191,7 +206,7 @@ func linearNames(snapshots []*schema.Snapshot) (map[string]string, error) {
 			name := model.ID(s.RunID, details.OperationKey)
 			for _, other := range names {
 				if other == name {
-					return nil, fmt.Errorf("%s was admitted twice", name)
+					return nil, &admittedTwice{name}
 				}
 			}
 			names[*entry.ReservationID] = name

@@ -52,14 +52,15 @@ func TestLinear(t *testing.T) {
 	}
 }
 
-// linearRound records one history on the empty root and checks it.
-func linearRound(binary, root string, seed uint64) error {
+// linearRound records one history on the empty root and checks it. The
+// sidecars' environment is that of the test and more.
+func linearRound(binary, root string, seed uint64, environment ...string) error {
 	slots := make([]*linearSlot, linearSidecars)
 	for i := range slots {
-		slots[i] = &linearSlot{binary: binary, root: root}
+		slots[i] = &linearSlot{binary: binary, root: root, environment: environment}
 		defer slots[i].end()
 	}
-	tasks := []linearTask{{1, "run 1", "s"}, {2, "run 1", "t"}, {3, "run 2", "s"}, {4, "run 2", "t"}}
+	tasks := []linearTask{{1, "run 1", "s"}, {2, "run 1", "t"}, {3, "run 1", "s"}, {4, "run 1", "t"}, {5, "run 2", "s"}, {6, "run 2", "t"}}
 	setup := linearSetup(tasks)
 	first, err := slots[0].get()
 	if err != nil {
