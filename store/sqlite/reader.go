@@ -74,6 +74,10 @@ func (s *Store) Read(ctx context.Context, fn func(store.Tx) error) error {
 		return ctx.Err()
 	case <-s.reader.turns:
 	}
+	if err := ctx.Err(); err != nil { // select chooses among what is ready by chance
+		s.reader.give(nil)
+		return err
+	}
 	keep, err := s.read(ctx, s.reader.take(), fn)
 	s.reader.give(keep)
 	return err

@@ -188,6 +188,7 @@ func cancelledAfterBegin(t *testing.T, s store.Store) {
 }
 
 func cancelledCall(t *testing.T, s store.Store) {
+	read(t, s, titles("run")) // so that an engine has a connection at hand
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	ran := func(store.Tx) error { t.Error("it ran"); return nil }
