@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/dsh-taskforce/sidecar/governor"
 	"github.com/dsh-taskforce/sidecar/schema"
@@ -289,6 +290,24 @@ func TestMigrationsAtOnce(t *testing.T) {
 	want := "'a' | 2 | 1 | 'legacy'\n'b' | 2 | 2 | 'legacy'\n"
 	if got := reference.Rows(t, reference.Open(t, root), "SELECT * FROM governor_retry_charge ORDER BY rowid"); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// TestNothingToMigrateNeedsNoLock: a sidecar starts beside one that writes.
+func TestNothingToMigrateNeedsNoLock(t *testing.T) {
+	t.Parallel()
+	l := newLedger(t)
+	l.lead().reserve(ask("op", l.lead().task("s"))).ok()
+	s, err := sqlite.Open(t.Context(), l.root, sqlite.Options{BusyTimeout: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	l.exec("BEGIN IMMEDIATE")
+	err = governor.Prepare(t.Context(), s)
+	l.exec("ROLLBACK")
+	if err != nil {
+		t.Error(err)
 	}
 }
 
