@@ -77,7 +77,7 @@ type ReserveInput struct {
 	// How the host classifies the executor.
 	Kind Kind `json:"kind"`
 	// Canonical identities of every resource the execution touches. Order and duplicates do not matter.
-	Resources []string `json:"resources" rule:"nonblank"`
+	Resources []string `json:"resources" rule:"nonblank" jsonschema:"maxItems=10000"`
 }
 
 // BindInput records which session executes a reservation, before its effects can start.

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
@@ -32,14 +31,18 @@ func (s *Spec) Names() []string {
 // Bind reads the raw parameters of a call of the method into `into`, a pointer
 // to the method's parameter type. Parameters may be given by name or by
 // position, or be absent where nothing is required. It returns an [Error] of
-// the method's [Spec.InvalidCode] with every violation when they break the schema.
+// the method's [Spec.InvalidCode] with the violations when they break the schema
+// or have too many members.
 func (s *Spec) Bind(params jsontext.Value, into any) error {
 	named, err := s.byName(params)
 	if err != nil {
 		return err
 	}
-	if violations := s.validate(named); violations != nil {
+	if violations := overcrowded(named); violations != nil {
 		return s.invalid(violations)
+	}
+	if violations := s.validate(named); violations != nil {
+		return s.invalid(violations[:min(len(violations), maxViolations)])
 	}
 	if err := Decode(named, into); err != nil {
 		return s.invalid([]Violation{{Rule: "type", Message: "does not decode"}})
@@ -69,22 +72,27 @@ func (s *Spec) byName(params jsontext.Value) (jsontext.Value, error) {
 	default:
 		return nil, s.invalid([]Violation{{Rule: "type", Message: "must be an object or an array"}})
 	}
-	var values []jsontext.Value
-	if err := json.Unmarshal(params, &values); err != nil {
-		return nil, err
-	}
-	names := s.Names()
-	if len(values) > len(names) {
-		return nil, s.invalid([]Violation{{Pointer: fmt.Sprintf("/%d", len(names)), Rule: "maxItems",
-			Message: fmt.Sprintf("takes %d positional parameters, got %d", len(names), len(values))}})
-	}
-	object := []byte{'{'}
-	for i, value := range values {
-		if i > 0 {
+	names, object := s.Names(), []byte{'{'}
+	given := 0
+	d := jsontext.NewDecoder(bytes.NewBuffer(params))
+	_, err := d.ReadToken()
+	for ; err == nil && d.PeekKind() != jsontext.KindEndArray; given++ {
+		var value jsontext.Value
+		if value, err = d.ReadValue(); given >= len(names) {
+			continue // only counted
+		}
+		if given > 0 {
 			object = append(object, ',')
 		}
-		object, _ = jsontext.AppendQuote(object, names[i])
+		object, _ = jsontext.AppendQuote(object, names[given])
 		object = append(append(object, ':'), value...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if given > len(names) {
+		return nil, s.invalid([]Violation{{Pointer: fmt.Sprintf("/%d", len(names)), Rule: "maxItems",
+			Message: fmt.Sprintf("takes %d positional parameters, got %d", len(names), given)}})
 	}
 	return append(object, '}'), nil
 }
