@@ -208,8 +208,10 @@ func TestRuns(t *testing.T) {
 			who.reserve(ask("op", who.task("s")).as(schema.New).writing()).ok()
 		}
 	}
-	if got, next := runsAfter(lead, "", 0); !slices.Equal(got, keys) || next != nil {
-		t.Errorf("got %q, then %v", got, next)
+	for _, limit := range []int64{0, 7, 8} {
+		if got, next := runsAfter(lead, "", limit); !slices.Equal(got, keys) || next != nil {
+			t.Errorf("by %d: got %q, then %v", limit, got, next)
+		}
 	}
 	var got []string
 	for after := ""; ; {
