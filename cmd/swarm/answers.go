@@ -143,7 +143,7 @@ func (b *board) retire(t *task) {
 func (b *board) refused(c *call, a *answer) {
 	data := a.Error.Data
 	switch data.Code {
-	case schema.ErrStoreBusy, schema.ErrShuttingDown:
+	case schema.ErrStoreBusy, schema.ErrShuttingDown, schema.ErrCancelled: // nothing was done
 		b.askAgain(c)
 	case schema.ErrBudgetExhausted:
 		b.overBudget(c, data.Budget)

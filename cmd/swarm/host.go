@@ -103,7 +103,7 @@ func (h *host) start(apart bool) (*sidecar, error) {
 		}
 		command = append([]string{self, launcher}, command...)
 	}
-	s := &sidecar{host: h, apart: apart, cmd: exec.Command(command[0], command[1:]...), room: make(chan struct{}, window),
+	s := &sidecar{host: h, apart: apart, cmd: exec.CommandContext(context.Background(), command[0], command[1:]...), room: make(chan struct{}, window),
 		ready: make(chan struct{}), over: make(chan struct{}), inFlight: map[int]*call{}}
 	s.cmd.Stderr = h.stderr
 	var err error
@@ -124,7 +124,7 @@ func (h *host) start(apart bool) (*sidecar, error) {
 const launcher = "host"
 
 func launch(command []string) {
-	cmd := exec.Command(command[0], command[1:]...)
+	cmd := exec.CommandContext(context.Background(), command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
 		os.Exit(1)

@@ -142,25 +142,30 @@ func (s *swarm) judgeInProcess(ctx context.Context) (found []string, err error) 
 		if strings.TrimSpace(query) == "" {
 			continue
 		}
-		rows, err := db.QueryContext(ctx, query)
+		printed, err := texts(ctx, db, query)
 		if err != nil {
 			return nil, err
 		}
-		for rows.Next() {
-			var line string
-			if err := rows.Scan(&line); err != nil {
-				rows.Close()
-				return nil, err
-			}
-			if line != "ok" {
-				found = append(found, line)
-			}
-		}
-		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-			return nil, err
-		}
+		found = append(found, slices.DeleteFunc(printed, func(line string) bool { return line == "ok" })...)
 	}
 	return found, nil
+}
+
+// texts returns the rows of a query of one column.
+func texts(ctx context.Context, db *sql.DB, query string) (list []string, err error) {
+	rows, err := db.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		list = append(list, text)
+	}
+	return list, rows.Err()
 }
 
 func lines(text []byte) []string {

@@ -72,7 +72,7 @@ func (o options) run(ctx context.Context) (violations []string, err error) {
 		}
 		defer func() {
 			if err == nil && len(violations) == 0 {
-				os.RemoveAll(o.root)
+				err = os.RemoveAll(o.root)
 			}
 		}()
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dsh-taskforce/sidecar/store/sqlite"
 	"go.uber.org/goleak"
 )
 
@@ -20,7 +21,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// TestSwarm is a short swarm; `make swarm N=1000000` is a long one.
+// TestSwarm is a short swarm; `make swarm N=1000000` is a long one. What it
+// leaves is then tampered with, which its judges must find.
 func TestSwarm(t *testing.T) {
 	o := options{admissions: 2000, hosts: 8, binary: build(t), root: t.TempDir(), minLife: 50 * time.Millisecond, maxLife: 500 * time.Millisecond}
 	violations, err := o.run(t.Context())
@@ -29,6 +31,13 @@ func TestSwarm(t *testing.T) {
 	}
 	for _, v := range violations {
 		t.Error(v)
+	}
+	content, err := os.ReadFile(filepath.Join(o.root, sqlite.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range tampered {
+		t.Run(c.name, func(t *testing.T) { c.check(t, content) })
 	}
 }
 

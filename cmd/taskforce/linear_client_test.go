@@ -102,6 +102,20 @@ func (s *linearSidecar) read(out *bufio.Reader) {
 	s.waiting = nil
 }
 
+// mustCall makes a call that must succeed.
+func (s *linearSidecar) mustCall(c model.Call) (*reply, error) {
+	r, err := s.call(c)
+	switch {
+	case err != nil:
+		return nil, err
+	case r == nil:
+		return nil, fmt.Errorf("%s: the sidecar has ended", c.Method)
+	case r.Error != nil:
+		return nil, fmt.Errorf("%s: %s", c.Method, r.Error.Message)
+	}
+	return r, nil
+}
+
 // call returns the reply, nil if the sidecar died first.
 func (s *linearSidecar) call(c model.Call) (*reply, error) {
 	params, err := schema.Encode(c.Params)
@@ -117,11 +131,9 @@ func (s *linearSidecar) call(c model.Call) (*reply, error) {
 	s.last++
 	id := strconv.Itoa(s.last)
 	s.waiting[id] = answer
-	_, err = fmt.Fprintf(s.in, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":%q,\"params\":%s}\n", id, c.Method, params)
+	// An error means that the sidecar is dead, which the reader will notice.
+	_, _ = fmt.Fprintf(s.in, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":%q,\"params\":%s}\n", id, c.Method, params)
 	s.mu.Unlock()
-	if err != nil {
-		return nil, nil // it is dead, and part of the call may have arrived
-	}
 	return <-answer, nil
 }
 

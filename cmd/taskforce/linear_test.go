@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"flag"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"sync"
@@ -67,8 +66,8 @@ func linearRound(binary, root string, seed uint64, environment ...string) error 
 		return err
 	}
 	for _, c := range setup {
-		if r, err := first.call(c); err != nil || r == nil || r.Error != nil {
-			return fmt.Errorf("the tasks could not be opened: %v", err)
+		if _, err := first.mustCall(c); err != nil {
+			return err
 		}
 	}
 	history := &linearHistory{start: time.Now(), generations: map[int64]int64{}}
@@ -108,9 +107,9 @@ func linearSnapshots(h *linearHistory, slot *linearSlot) (snapshots []*schema.Sn
 	}
 	for _, run := range []string{"run 1", "run 2"} {
 		sent := h.send(linearClients, model.Call{Method: schema.GetSnapshot.Name, Params: schema.RunParams{RunID: run}})
-		r, err := s.call(sent.Call)
-		if err != nil || r == nil || r.Error != nil {
-			return nil, fmt.Errorf("no last snapshot: %v", err)
+		r, err := s.mustCall(sent.Call)
+		if err != nil {
+			return nil, err
 		}
 		if err := h.answer(sent, r); err != nil {
 			return nil, err

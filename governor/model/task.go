@@ -39,6 +39,7 @@ func (l *Ledger) claimTask(p schema.ClaimParams) Answer {
 	lead, owner := p.Authority.Role == schema.Lead, p.Input.OwnerSession
 	mine := task.OwnerSession != nil && *task.OwnerSession == owner
 	theirs := task.OwnerSession != nil && !mine
+	reassigns := lead && task.Status == schema.TaskRejected
 	switch {
 	case task.Status.Terminal():
 		return refused(schema.ErrTerminal)
@@ -46,7 +47,7 @@ func (l *Ledger) claimTask(p schema.ClaimParams) Answer {
 		return refused(schema.ErrTaskConflict)
 	case task.Managed:
 		return refused(schema.ErrStatus)
-	case theirs && !(lead && task.Status == schema.TaskRejected):
+	case theirs && !reassigns:
 		return refused(schema.ErrTaskConflict)
 	case mine && task.Status == schema.TaskClaimed:
 		return Answer{Result: &schema.ClaimResult{Task: task.Task, Already: true}}
