@@ -27,6 +27,8 @@ type conn struct {
 	// workflow says that the other writer's table of managed tasks exists.
 	workflow bool
 	ledger   ledger
+	// added is what the transaction has added to the histories.
+	added mark
 	// holds says that the connection has read (see [files]).
 	holds bool
 	// foreign says that the file may lack our indexes, so that none can be demanded.
@@ -147,6 +149,7 @@ func (c *conn) scan(ctx context.Context, query string, args []any, into ...any) 
 // refresh learns again, inside a transaction, what another process's commit
 // may have changed.
 func (c *conn) refresh(ctx context.Context) error {
+	acknowledged := c.store.acknowledged.Load() // before there is a state to look for it in
 	var version int64
 	if _, err := c.scan(ctx, "PRAGMA data_version", nil, &version); err != nil {
 		return err
@@ -155,18 +158,22 @@ func (c *conn) refresh(ctx context.Context) error {
 	if version == c.version {
 		return nil
 	}
-	if c.ledger.known {
-		if err := c.ledger.catchUp(ctx, c); err != nil {
-			return err
-		}
-	}
 	var schemaVersion int64
-	const query = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'workflow'), coalesce((SELECT CAST(value AS INTEGER) FROM sidecar_meta WHERE key = 'schema_version'), 0)"
-	if _, err := c.scan(ctx, query, nil, &c.workflow, &schemaVersion); err != nil {
+	var id string
+	const query = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'workflow'), coalesce((SELECT CAST(value AS INTEGER) FROM sidecar_meta WHERE key = 'schema_version'), 0), coalesce((SELECT value FROM sidecar_meta WHERE key = 'store_id'), '')"
+	if _, err := c.scan(ctx, query, nil, &c.workflow, &schemaVersion, &id); err != nil {
 		return err
 	}
 	if schemaVersion > SchemaVersion {
 		return newerSchema(schemaVersion)
+	}
+	if err := c.recognize(ctx, id, acknowledged); err != nil {
+		return err
+	}
+	if c.ledger.known {
+		if err := c.ledger.catchUp(ctx, c); err != nil {
+			return err
+		}
 	}
 	c.version = version
 	return nil

@@ -17,6 +17,7 @@ import (
 	"context"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dsh-taskforce/sidecar/schema"
@@ -46,6 +47,8 @@ type Store struct {
 	options  Options
 	identity store.Identity
 	files    files
+	// acknowledged is what the process has written last.
+	acknowledged atomic.Pointer[mark]
 	// fresh says that there was no file, or an empty one, before it was opened.
 	fresh bool
 	// logged says that the file had a write-ahead log before it was opened.

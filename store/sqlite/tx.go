@@ -35,7 +35,7 @@ func (t *tx) Nested(fn func(store.Tx) error) error {
 	if err := t.exec("SAVEPOINT nested"); err != nil {
 		return err
 	}
-	mark := len(t.conn.ledger.undo)
+	mark, added := len(t.conn.ledger.undo), t.conn.added
 	// A panic is contained here and not further out, where the savepoint to
 	// undo would no longer be the innermost.
 	err := contain(func() error { return fn(t) })
@@ -44,6 +44,7 @@ func (t *tx) Nested(fn func(store.Tx) error) error {
 	}
 	if err != nil {
 		t.conn.ledger.rollback(mark)
+		t.conn.added = added
 		if undo := t.exec("ROLLBACK TO nested"); undo != nil {
 			return undo
 		}

@@ -248,5 +248,6 @@ func (t *tx) AppendAudit(e *schema.AuditEntry) (err error) {
 	e.CreatedAt = store.Timestamp(t.Now())
 	const query = "INSERT INTO governor_audit (run_id, reservation_id, action, role, session_id, details, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)"
 	e.ID, err = t.insert(query, e.RunID, e.ReservationID, e.Action, e.Role, e.SessionID, string(e.Details), e.CreatedAt)
+	t.conn.added.audit, t.conn.added.auditAt = e.ID, e.CreatedAt
 	return err
 }

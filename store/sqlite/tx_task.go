@@ -61,6 +61,7 @@ func (t *tx) Tasks(run string, status schema.TaskStatus, page store.Page) ([]sch
 func (t *tx) AppendTaskEvent(run string, e *schema.TaskEvent) (err error) {
 	const query = "INSERT INTO task_event (task_id, run_id, action, role, session_id, from_status, to_status, evidence_generation, note, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 	e.ID, err = t.insert(query, e.TaskID, run, e.Action, e.Role, e.SessionID, e.From, e.To, e.EvidenceGeneration, e.Note, e.CreatedAt)
+	t.conn.added.event, t.conn.added.eventAt = e.ID, e.CreatedAt
 	return err
 }
 

@@ -156,6 +156,7 @@ func (w *writer) commit(batch []*write) {
 		return
 	}
 	c.ledger.settled()
+	w.store.witness(c.added)
 	// A file that was taken away meanwhile may have taken the commit with it.
 	failAll(batch, uncertain(w.store.checkFiles(ctx, c)))
 }
@@ -202,6 +203,7 @@ func (w *writer) begin(ctx context.Context) (*conn, error) {
 		}
 		return nil, classify(err, "the write lock was not had")
 	}
+	c.added = mark{}
 	if err := c.refresh(ctx); err != nil {
 		w.rollback(ctx, c)
 		return nil, classify(err, "the database cannot be read")
