@@ -4,7 +4,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/dsh-taskforce/sidecar/schema"
 	"github.com/dsh-taskforce/sidecar/store/sqlite"
+	driver "modernc.org/sqlite"
 )
 
 // Somebody removes, swaps, cuts off or overwrites a file of the store while
@@ -264,6 +267,82 @@ func TestFilesUnderLiveSidecars(t *testing.T) {
 			if !test.beyond || !test.destroyed {
 				l.kept()
 			}
+		})
+	}
+}
+
+// backUp makes a backup of the store.
+func (l *ledger) backUp() (path string) {
+	l.t.Helper()
+	path = filepath.Join(l.t.TempDir(), "backup.db")
+	run(l.t, "backup", path, "--root", l.root)
+	return path
+}
+
+// restoreOver writes a backup over the open database, as SQLite itself does it.
+func (l *ledger) restoreOver(backup string) {
+	l.t.Helper()
+	c := openDatabase(l.t, l.root)
+	defer c.Close()
+	err := c.Raw(func(raw any) error {
+		restoring, err := raw.(interface {
+			NewRestore(string) (*driver.Backup, error)
+		}).NewRestore(backup)
+		if err != nil {
+			return err
+		}
+		_, err = restoring.Step(-1)
+		return errors.Join(err, restoring.Finish())
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// A backup takes the place of the database, or its content, under live sidecars
+// that have acknowledged more since. They refuse; a new one serves the backup.
+func TestBackupRestoredOver(t *testing.T) {
+	t.Parallel()
+	ways := map[string]func(l *ledger, backup string){
+		"by its name": func(l *ledger, backup string) {
+			if err := os.Rename(backup, l.path("")); err != nil {
+				l.t.Fatal(err)
+			}
+		},
+		"by its content": func(l *ledger, backup string) {
+			content, err := os.ReadFile(backup)
+			if err == nil {
+				err = os.WriteFile(l.path(""), content, 0o600)
+			}
+			if err != nil {
+				l.t.Fatal(err)
+			}
+		},
+		"by SQLite": (*ledger).restoreOver,
+	}
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, first, second := newLedger(t)
+			backup, before := l.backUp(), maps.Clone(l.titles)
+			if code := l.ask(first) + l.ask(second); code != "" {
+				t.Fatal(code)
+			}
+			way(l, backup)
+			l.titles = before
+			for _, s := range []*sidecar{first, second, first} {
+				if write, read := l.ask(s), l.look(s); write != schema.ErrStoreReplaced || read != schema.ErrStoreReplaced {
+					t.Errorf("a write is answered %q, a read %q", write, read)
+				}
+			}
+			first.end()
+			second.end()
+			if name != "by SQLite" { // the log of the old database is in the way
+				serve(t, l.root).refusesToStart("log of another database", string(schema.ErrStoreReplaced))
+				remove("-wal")(l)
+				remove("-shm")(l)
+			}
+			l.kept()
 		})
 	}
 }

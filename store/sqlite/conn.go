@@ -56,10 +56,6 @@ func (s *Store) connect(ctx context.Context, readOnly bool) (*conn, error) {
 // dsn spells the options of every connection. The driver applies the pragmas
 // before the connection is used.
 func (s *Store) dsn(readOnly bool) string {
-	path := filepath.ToSlash(s.path)
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path // a Windows drive
-	}
 	query := url.Values{}
 	query.Add("_pragma", fmt.Sprintf("busy_timeout(%d)", s.options.BusyTimeout.Milliseconds()))
 	query.Add("_pragma", "synchronous(FULL)")
@@ -70,6 +66,14 @@ func (s *Store) dsn(readOnly bool) string {
 		query.Set("mode", "ro") // the log is another's: not to be checkpointed or deleted here
 	case readOnly:
 		query.Set("mode", "rw") // makes an empty log if the mode is WAL, and deletes it on closing
+	}
+	return s.uri(query)
+}
+
+func (s *Store) uri(query url.Values) string {
+	path := filepath.ToSlash(s.path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // a Windows drive
 	}
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: query.Encode()}).String()
 }

@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
+	"net/url"
 	"sync"
 	"time"
 
@@ -50,10 +52,15 @@ const (
 // it was found before the database was looked for: SQLite would delete it beside
 // a database that is absent or empty, and with it what was acknowledged. An index
 // that is not whole is being made by another process, or was cut off.
-func (s *Store) checkFound(log fileState) error {
-	if s.fresh && log.size > 0 {
+func (s *Store) checkFound(ctx context.Context, log fileState) error {
+	switch {
+	case log.size == 0:
+	case s.fresh:
 		return schema.Errorf(schema.ErrStoreReplaced,
 			"%s-wal is the log of a database that is gone or empty: bring the database back, or remove the log to begin anew", s.path)
+	case s.needsNoLog(ctx):
+		return schema.Errorf(schema.ErrStoreReplaced,
+			"%s-wal is the log of another database than the one beside it: let all sidecars of the store end, and remove it if this database is the right one", s.path)
 	}
 	for range 100 {
 		index, err := look(s.path + "-shm")
@@ -63,6 +70,20 @@ func (s *Store) checkFound(log fileState) error {
 		time.Sleep(10 * time.Millisecond)
 	}
 	return schema.Errorf(schema.ErrStoreCorrupt, "%s-shm is not whole: let all sidecars of the store end, and remove it", s.path)
+}
+
+// needsNoLog says that the header of the database tells of a rollback journal. A
+// log beside it belongs to another database, such as one that a backup has taken
+// the place of, and SQLite would mix the two.
+func (s *Store) needsNoLog(ctx context.Context) bool {
+	db, err := sql.Open("sqlite", s.uri(url.Values{"mode": {"ro"}, "immutable": {"1"}})) // looks at nothing but the database
+	if err != nil {
+		return false
+	}
+	defer db.Close()
+	var version string
+	err = db.QueryRowContext(ctx, "SELECT hex(substr(data, 19, 2)) FROM sqlite_dbpage WHERE pgno = 1").Scan(&version)
+	return err == nil && version == "0101"
 }
 
 // checkFiles looks whether the names still lead to the files that were opened. c, if
@@ -84,6 +105,11 @@ func (s *Store) checkFiles(ctx context.Context, c *conn) error {
 	switch {
 	case now.size == 0 && f.database.size > 0:
 		f.lost = s.cutOff("") // and a new connection would delete the log
+		return f.lost
+	case now.written != f.database.written && f.index.known() && s.needsNoLog(ctx):
+		// Somebody may have moved the log into the database, as happens now and
+		// then. But a backup was copied over it.
+		f.lost = s.replaced("")
 		return f.lost
 	case now.size < f.database.size:
 		if c == nil {

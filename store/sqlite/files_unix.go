@@ -4,10 +4,12 @@ package sqlite
 
 import "golang.org/x/sys/unix"
 
-// fileState is which file a name leads to, and how long it is.
+// fileState is which file a name leads to, how long it is, and when it was last
+// written to.
 type fileState struct {
 	device, inode uint64
 	size          int64
+	written       unix.Timespec
 }
 
 // look follows a name, without opening the file.
@@ -16,7 +18,7 @@ func look(path string) (fileState, error) {
 	if err := unix.Stat(path, &stat); err != nil {
 		return fileState{}, err
 	}
-	return fileState{uint64(stat.Dev), stat.Ino, stat.Size}, nil
+	return fileState{uint64(stat.Dev), stat.Ino, stat.Size, stat.Mtim}, nil
 }
 
 func (f fileState) known() bool { return f.inode != 0 }

@@ -1,11 +1,16 @@
 package sqlite
 
-import "os"
+import (
+	"os"
+	"time"
+)
 
-// fileState is which file a name leads to, and how long it is.
+// fileState is which file a name leads to, how long it is, and when it was last
+// written to.
 type fileState struct {
-	info os.FileInfo
-	size int64
+	info    os.FileInfo
+	size    int64
+	written time.Time
 }
 
 // look follows a name, without opening the file.
@@ -14,7 +19,7 @@ func look(path string) (fileState, error) {
 	if err != nil {
 		return fileState{}, err
 	}
-	return fileState{info, info.Size()}, nil
+	return fileState{info, info.Size(), info.ModTime()}, nil
 }
 
 func (f fileState) known() bool { return f.info != nil }

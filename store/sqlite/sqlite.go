@@ -91,7 +91,7 @@ func openFile(ctx context.Context, path string, options Options) (*Store, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkFound(log); err != nil {
+	if err := s.checkFound(ctx, log); err != nil {
 		return nil, err
 	}
 	if err := s.openFirst(ctx, journal); err != nil {
