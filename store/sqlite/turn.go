@@ -28,9 +28,10 @@ type turn struct {
 	granted chan struct{}
 
 	mu sync.Mutex
-	// wanted says that the writer waits, held that it has the turn, late that
-	// it went on without and the locks are still to come.
-	wanted, held, late bool
+	// writing says that the writer is between take and give, wanted that it
+	// waits, held that it has the turn, late that it went on without and the
+	// locks are still to come.
+	writing, wanted, held, late bool
 }
 
 // The two locks are bytes of the file.
@@ -66,6 +67,7 @@ func (t *turn) take() {
 		return
 	}
 	t.mu.Lock()
+	t.writing = true
 	if t.late {
 		t.mu.Unlock()
 		return
@@ -99,6 +101,7 @@ func (t *turn) give() {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.writing = false
 	if t.held {
 		t.held = false
 		unlockByte(t.file, turnByte)
@@ -127,8 +130,10 @@ func (t *turn) loop() {
 	}
 }
 
-// arrived hands the turn to the writer, or back if it no longer waits. Locks
-// that the file system does not support count as had.
+// arrived hands the turn to the writer, or back if it is done. One that went on
+// without the turn and is still at it gets it too: while the others take turns,
+// the lock that it polls for is hardly ever free, so they must wait for once.
+// Locks that the file system does not support count as had.
 func (t *turn) arrived(locked bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -138,7 +143,10 @@ func (t *turn) arrived(locked bool) {
 		return
 	}
 	t.late = false
-	if locked {
+	switch {
+	case locked && t.writing:
+		t.held = true
+	case locked:
 		unlockByte(t.file, turnByte)
 	}
 }
