@@ -51,8 +51,11 @@ func codeOf(err error) schema.Code {
 }
 
 func codeOfSQLite(code int) schema.Code {
-	if code == lib.SQLITE_READONLY_DBMOVED {
+	switch code {
+	case lib.SQLITE_READONLY_DBMOVED:
 		return schema.ErrStoreReplaced
+	case lib.SQLITE_IOERR_SHMSIZE: // there is no room for the index of the log
+		return schema.ErrStoreFull
 	}
 	switch code & 0xff {
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_PROTOCOL:

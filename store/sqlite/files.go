@@ -51,7 +51,8 @@ const (
 // checkFound refuses to open files that cannot belong together. log is the log as
 // it was found before the database was looked for: SQLite would delete it beside
 // a database that is absent or empty, and with it what was acknowledged. An index
-// that is not whole is being made by another process, or was cut off.
+// that is not whole is being made by another process, or was cut off under it, or
+// was left by one for which the disk was full; only the last is harmless.
 func (s *Store) checkFound(ctx context.Context, log fileState) error {
 	switch {
 	case log.size == 0:
@@ -67,9 +68,28 @@ func (s *Store) checkFound(ctx context.Context, log fileState) error {
 		if err != nil || index.size < 4 || index.size%indexRegion == 0 { // 3 bytes mark an index that is new
 			return nil
 		}
+		if s.alone(ctx) {
+			return nil // SQLite makes the index anew
+		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	return schema.Errorf(schema.ErrStoreCorrupt, "%s-shm is not whole: let all sidecars of the store end, and remove it", s.path)
+	return schema.Errorf(schema.ErrStoreCorrupt, "%s-shm was cut off while it is in use: let all sidecars of the store end", s.path)
+}
+
+// alone says that no other connection has the database open, as one finds out
+// that wants it for itself. It does without the index, and moves the log into the
+// database when it is closed.
+func (s *Store) alone(ctx context.Context) bool {
+	if s.options.ReadOnly {
+		return false // nothing may be moved
+	}
+	db, err := sql.Open("sqlite", s.uri(url.Values{"mode": {"rw"}, "_pragma": {"locking_mode(EXCLUSIVE)", "synchronous(FULL)"}}))
+	if err != nil {
+		return false
+	}
+	defer db.Close()
+	var tables int
+	return db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables) == nil
 }
 
 // needsNoLog says that the header of the database tells of a rollback journal. A
