@@ -167,17 +167,47 @@ func (l *ledger) begin(ctx context.Context, c *conn) error {
 		return err
 	}
 	l.known = true
-	var equal bool
-	if _, err := c.scan(ctx, everyoneCharged, nil, &equal); err != nil || equal {
+	if charged, err := c.everyoneCharged(ctx); err != nil || charged {
 		return err
 	}
 	return l.findUnaccounted(ctx, c)
 }
 
-// everyoneCharged compares two counts. A charge names its reservation by primary
-// key, so equal counts mean that every reservation has one (verify reports a
-// charge whose reservation is gone); counting pages is much cheaper than a join.
-const everyoneCharged = "SELECT (SELECT count(*) FROM governor_reservation) = (SELECT count(*) FROM governor_retry_charge)"
+// chargedEvery is after how many admissions one notes that every reservation
+// up to itself has a charge, so that a sidecar that starts need not look at
+// what is older.
+const chargedEvery = 256
+
+// noteCharged makes that note, as part of the admission in that row.
+func (t *tx) noteCharged(row int64, reservation string) error {
+	l := &t.conn.ledger
+	if row%chargedEvery != 0 || !l.known || len(l.unaccounted) > 0 {
+		return nil
+	}
+	const query = "INSERT INTO sidecar_meta (key, value) VALUES ('charged_up_to', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+	return t.exec(query, reservation)
+}
+
+// everyoneCharged reports whether every reservation has a charge. What came
+// after the note is looked at one by one. Without a note it compares two counts:
+// a charge names its reservation by primary key, so equal counts mean that every
+// reservation has one (verify reports a charge whose reservation is gone).
+func (c *conn) everyoneCharged(ctx context.Context) (charged bool, err error) {
+	var row int64
+	const note = "SELECT rowid FROM governor_reservation WHERE reservation_id = (SELECT value FROM sidecar_meta WHERE key = 'charged_up_to')"
+	found, err := c.scan(ctx, note, nil, &row)
+	switch {
+	case err != nil:
+		return false, err
+	case found:
+		const later = "SELECT NOT EXISTS (SELECT 1 FROM governor_reservation r WHERE r.rowid > ? AND NOT EXISTS (SELECT 1 FROM governor_retry_charge c WHERE c.reservation_id = r.reservation_id))"
+		_, err = c.scan(ctx, later, []any{row}, &charged)
+	default:
+		const counts = "SELECT (SELECT count(*) FROM governor_reservation) = (SELECT count(*) FROM governor_retry_charge)"
+		_, err = c.scan(ctx, counts, nil, &charged)
+	}
+	return charged, err
+}
 
 func (l *ledger) findUnaccounted(ctx context.Context, c *conn) error {
 	const query = "SELECT DISTINCT run_id FROM governor_reservation r WHERE NOT EXISTS (SELECT 1 FROM governor_retry_charge c WHERE c.reservation_id = r.reservation_id)"

@@ -160,6 +160,9 @@ func (t *tx) InsertReservation(r *store.Reservation, c schema.RetryCharge) error
 		return err
 	}
 	t.conn.ledger.inserted(row, &r.Reservation, c)
+	if err := t.noteCharged(row, r.ReservationID); err != nil {
+		return err
+	}
 	for _, key := range r.Resources {
 		const hold = "INSERT INTO governor_hold (reservation_id, resource_key, mode) VALUES (?, ?, ?)"
 		if err := t.exec(hold, r.ReservationID, key, r.Mode); err != nil {
@@ -224,9 +227,11 @@ func (t *tx) insertRetryCharge(c schema.RetryCharge) error {
 
 // Unaccounted implements [store.Tx].
 func (t *tx) Unaccounted() ([]store.Unaccounted, error) {
-	var equal bool
-	if _, err := t.one(everyoneCharged, nil, &equal); err != nil || equal {
-		return nil, err
+	if *t.broken != nil {
+		return nil, *t.broken
+	}
+	if charged, err := t.conn.everyoneCharged(t.ctx); err != nil || charged {
+		return nil, t.fail(err)
 	}
 	const query = `SELECT r.reservation_id, r.task_id, r.kind, coalesce(k.evidence_generation, 0),
 			coalesce((SELECT max(c.rework_generation) FROM governor_reservation o JOIN governor_retry_charge c USING (reservation_id) WHERE o.task_id = r.task_id), 0),
