@@ -30,15 +30,18 @@ type message struct {
 
 // parsed is what the guard made of a frame: one message, or a batch of them.
 type parsed struct {
-	messages []message
-	batch    bool
-	// total counts the members of a batch; only as many as were asked for are kept.
-	total int
+	one   message
+	batch bool
+	// members are those of a batch, and total counts them: only as many as were
+	// asked for are kept.
+	members []message
+	total   int
 }
 
 // parser walks over one frame.
 type parser struct {
 	frame   []byte
+	buffer  bytes.Buffer
 	decoder jsontext.Decoder
 }
 
@@ -51,10 +54,10 @@ var parsers = sync.Pool{New: func() any { return new(parser) }}
 func parse(frame []byte, limit int) (parsed, error) {
 	p := parsers.Get().(*parser)
 	defer parsers.Put(p)
-	p.frame = frame
-	p.decoder.Reset(bytes.NewBuffer(frame))
+	p.frame, p.buffer = frame, *bytes.NewBuffer(frame) // the decoder reads it in place
+	p.decoder.Reset(&p.buffer)
 	result, err := p.parse(limit)
-	p.frame = nil
+	p.frame, p.buffer = nil, bytes.Buffer{}
 	return result, err
 }
 
@@ -62,9 +65,7 @@ func (p *parser) parse(limit int) (result parsed, err error) {
 	if result.batch = p.decoder.PeekKind() == '['; result.batch {
 		err = p.parseBatch(&result, limit)
 	} else {
-		var m message
-		m, err = p.parseMessage(1)
-		result.messages = []message{m}
+		result.one, err = p.parseMessage(1)
 	}
 	if err != nil {
 		return parsed{}, err
@@ -85,7 +86,7 @@ func (p *parser) parseBatch(result *parsed, limit int) error {
 			return err
 		}
 		if result.total++; result.total <= limit {
-			result.messages = append(result.messages, m)
+			result.members = append(result.members, m)
 		}
 	}
 	_, err := p.decoder.ReadToken()
@@ -106,16 +107,15 @@ func (p *parser) parseMessage(depth int) (m message, err error) {
 	}
 	m.object = true
 	for p.decoder.PeekKind() != '}' {
-		name, err := p.decoder.ReadToken()
+		name, err := p.readValue()
 		if err != nil {
 			return m, err
 		}
-		member := name.String()
 		value, err := p.readValue()
 		if err != nil {
 			return m, err
 		}
-		if err := m.set(member, value, depth); err != nil {
+		if err := m.set(name, value, depth); err != nil {
 			return m, err
 		}
 	}
@@ -135,8 +135,12 @@ func (p *parser) readValue() (jsontext.Value, error) {
 	return p.frame[end-int64(len(value)) : end : end], nil
 }
 
-func (m *message) set(name string, value jsontext.Value, depth int) error {
-	switch name {
+func (m *message) set(quoted, value jsontext.Value, depth int) error {
+	name := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(name, '\\') >= 0 {
+		name = jsontext.Value(unquote(quoted))
+	}
+	switch string(name) {
 	case "jsonrpc":
 		m.version = value
 	case "method":
@@ -152,8 +156,8 @@ func (m *message) set(name string, value jsontext.Value, depth int) error {
 		m.response = true
 	default:
 		for _, known := range []string{"jsonrpc", "method", "params", "id"} {
-			if strings.EqualFold(name, known) {
-				m.misspelt = name
+			if strings.EqualFold(string(name), known) {
+				m.misspelt = string(name)
 			}
 		}
 	}

@@ -24,18 +24,19 @@ type outbox struct {
 	headers func() bool
 
 	mu sync.Mutex
-	// changed wakes whoever waits for frames, for room or for the end.
-	changed *sync.Cond
-	waiting [][]byte // what is to be written, in order
-	tail    []byte   // what comes after it: small frames, gathered
-	after   []func() // to call when all of that is written
-	spare   []byte   // an old tail to use again
-	size    int      // bytes that wait or are being written
-	writes  int      // counts what was written, so that a stall shows
-	added   bool     // some of what waits was added, so somebody has to flush it
-	writing bool
-	closed  bool
-	err     error
+	// work wakes the goroutine that writes, room whoever waits for room. Waking
+	// the former for nothing costs more than a whole round trip.
+	work, room *sync.Cond
+	waiting    [][]byte // what is to be written, in order
+	tail       []byte   // what comes after it: small frames, gathered
+	after      []func() // to call when all of that is written
+	spare      []byte   // an old tail to use again
+	size       int      // bytes that wait or are being written
+	writes     int      // counts what was written, so that a stall shows
+	added      bool     // some of what waits was added, so somebody has to flush it
+	writing    bool
+	closed     bool
+	err        error
 
 	exited chan struct{} // closed when everything is written after close
 	failed chan struct{} // closed at the first error
@@ -43,7 +44,7 @@ type outbox struct {
 
 func newOutbox(out io.Writer, headers func() bool) *outbox {
 	o := &outbox{out: out, headers: headers, exited: make(chan struct{}), failed: make(chan struct{})}
-	o.changed = sync.NewCond(&o.mu)
+	o.work, o.room = sync.NewCond(&o.mu), sync.NewCond(&o.mu)
 	go o.loop()
 	return o
 }
@@ -59,7 +60,7 @@ func (o *outbox) send(frame schema.Pieces, written func()) {
 	}
 	o.push(frame)
 	o.after = append(o.after, written)
-	o.changed.Broadcast()
+	o.work.Signal()
 	o.mu.Unlock()
 }
 
@@ -125,7 +126,7 @@ func (o *outbox) loop() {
 		case o.closed && !o.writing:
 			return
 		default:
-			o.changed.Wait()
+			o.work.Wait()
 		}
 	}
 }
@@ -146,7 +147,10 @@ func (o *outbox) write() {
 	o.writing = false
 	o.size -= size
 	o.fail(err)
-	o.changed.Broadcast()
+	o.room.Broadcast()
+	if o.size > 0 || o.closed {
+		o.work.Signal()
+	}
 }
 
 // writeAll writes the frames piece by piece.
@@ -180,7 +184,8 @@ func (o *outbox) fail(err error) {
 	close(o.failed)
 	after := o.after
 	o.waiting, o.tail, o.after = nil, nil, nil
-	o.changed.Broadcast()
+	o.room.Broadcast()
+	o.work.Signal()
 	o.mu.Unlock()
 	callAll(after)
 	o.mu.Lock()
@@ -199,7 +204,7 @@ func (o *outbox) waitRoom(limit int) bool {
 	defer o.mu.Unlock()
 	for o.size > limit && o.err == nil && !o.closed {
 		if o.writing {
-			o.changed.Wait()
+			o.room.Wait()
 		} else {
 			o.write()
 		}
@@ -237,7 +242,8 @@ func (o *outbox) expectProgress(grace time.Duration) {
 func (o *outbox) close() error {
 	o.mu.Lock()
 	o.closed = true
-	o.changed.Broadcast()
+	o.room.Broadcast()
+	o.work.Signal()
 	o.mu.Unlock()
 	select {
 	case <-o.exited:

@@ -51,17 +51,12 @@ func (s *session) settle(c *call) bool {
 		s.contain(c, func() { s.notified(c) })
 	case s.draining.Load():
 		s.reply(c, nil, errShuttingDown())
-	case s.unfinished.Load() == 0 && answersInline(c.method):
+	case s.unfinished.Load() == 0 && c.op != nil && c.op.spec.Is(schema.Session):
 		s.begin(c)
 	default:
 		return false
 	}
 	return true
-}
-
-func answersInline(method string) bool {
-	op, ok := operations[method]
-	return ok && op.spec.Is(schema.Session)
 }
 
 // notified handles a notification. Only those about the session do anything.
@@ -95,16 +90,15 @@ func (s *session) dispatch() {
 // begin starts a call and sees to it that it is replied to once.
 func (s *session) begin(c *call) {
 	s.contain(c, func() {
-		op, known := operations[c.method]
 		switch {
 		case c.ctx.Err() != nil:
 			s.reply(c, nil, c.ctx.Err())
 		case s.shutdown.Load():
 			s.reply(c, nil, errShuttingDown())
-		case !known:
+		case c.op == nil:
 			s.reply(c, nil, schema.Errorf(schema.ErrMethodNotFound, "no method %s", clip(c.method)))
 		default:
-			op.begin(s, c)
+			c.op.begin(s, c)
 		}
 	})
 }

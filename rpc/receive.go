@@ -14,11 +14,13 @@ import (
 
 // call is one request or notification, from its arrival until its reply is written.
 type call struct {
+	// op is what the method does; nil if there is no such method.
+	op     *operation
 	method string
 	params jsontext.Value
 	// id is echoed exactly; nil for a notification.
 	id jsontext.Value
-	// key is the value of id, "" if it has none that could collide.
+	// key is the value of id under which the call has claimed it, "" if it has not.
 	key string
 	// size is how much of the bound on bytes in flight it takes.
 	size int
@@ -64,14 +66,14 @@ func (s *stream) receive(frame []byte) {
 	case err != nil:
 		s.refuse(nil, protocolError(schema.ErrParse, "the frame is not strict JSON: "+describe(err)))
 	case !p.batch:
-		s.receiveOne(p.messages[0], len(frame))
+		s.receiveOne(p.one, len(frame))
 	case p.total == 0:
 		s.refuse(nil, protocolError(schema.ErrInvalidRequest, "an empty batch"))
 	case p.total > s.room.maxCalls:
 		s.refuse(nil, protocolError(schema.ErrInvalidRequest,
 			fmt.Sprintf("a batch of %d is over the bound of %d requests in flight", p.total, s.room.maxCalls)))
 	default:
-		s.receiveBatch(p.messages, len(frame))
+		s.receiveBatch(p.members, len(frame))
 	}
 }
 
@@ -85,7 +87,7 @@ func describe(err error) string {
 }
 
 func (s *stream) receiveOne(m message, size int) {
-	c, refusal := s.admit(m)
+	c, refusal := s.admit(m, nil)
 	switch {
 	case refusal != nil:
 		s.refuse(c.id, refusal)
@@ -99,12 +101,12 @@ func (s *stream) receiveOne(m message, size int) {
 func (s *stream) receiveBatch(messages []message, size int) {
 	b := &batch{bytes: size}
 	for _, m := range messages {
-		c, refusal := s.admit(m)
+		c, refusal := s.admit(m, b)
 		switch {
 		case refusal != nil:
 			b.replies = append(b.replies, response(c.id, nil, refusal, s.log))
 		case c != nil && c.id != nil:
-			c.batch, c.place = b, len(b.replies)
+			c.place = len(b.replies)
 			b.replies = append(b.replies, nil)
 			b.missing++
 			fallthrough
@@ -121,9 +123,10 @@ func (s *stream) receiveBatch(messages []message, size int) {
 	}
 }
 
-// admit makes a call of a message. With a refusal it returns the id to answer
-// under; with neither a call nor a refusal there is nothing to do.
-func (s *stream) admit(m message) (*call, *schema.Error) {
+// admit makes a call of a message, which may belong to a batch. With a refusal
+// it returns the id to answer under; with neither a call nor a refusal there is
+// nothing to do.
+func (s *stream) admit(m message, b *batch) (*call, *schema.Error) {
 	if m.response {
 		s.log.Warn("a response was received, but nothing was asked")
 		return nil, nil
@@ -131,19 +134,36 @@ func (s *stream) admit(m message) (*call, *schema.Error) {
 	if refusal := m.check(); refusal != nil {
 		return &call{id: s.answerable(m.id)}, refusal
 	}
-	c := &call{method: unquote(m.method), params: m.params, id: m.id, ctx: context.Background()}
+	c := &call{params: m.params, id: m.id, batch: b, ctx: context.Background()}
+	c.op, c.method = find(m.method)
 	if c.params.Kind() == 'n' {
 		c.params = nil // the same as absent
 	}
-	if c.id == nil {
+	if c.id == nil || s.available(c) {
 		return c, nil
 	}
-	if c.key = idKey(c.id); !s.claim(c) {
-		refusal := protocolError(schema.ErrInvalidRequest, "a request with this id is in flight")
-		refusal.Details.ID = c.id
-		return &call{}, refusal
+	refusal := protocolError(schema.ErrInvalidRequest, "a request with this id is in flight")
+	refusal.Details.ID = c.id
+	return &call{}, refusal
+}
+
+// find returns the operation and the name of a method.
+func find(method jsontext.Value) (*operation, string) {
+	if op, ok := operations[string(method[1:len(method)-1])]; ok { // as it is spelt
+		return op, op.spec.Name
 	}
-	return c, nil
+	name := unquote(method)
+	return operations[name], name
+}
+
+// available reports whether no request with the id of the call is in flight. A
+// member of a batch claims the id at once, because others of the batch may want
+// it; a single call claims it when it is queued, and most are not.
+func (s *stream) available(c *call) bool {
+	if c.batch != nil {
+		return s.claim(c)
+	}
+	return !s.claimed(c.id)
 }
 
 // answerable returns the id under which a refused message can be answered: nil
@@ -151,7 +171,7 @@ func (s *stream) admit(m message) (*call, *schema.Error) {
 func (s *stream) answerable(id jsontext.Value) jsontext.Value {
 	switch id.Kind() {
 	case '"', '0':
-		if !s.claimed(idKey(id)) {
+		if !s.claimed(id) {
 			return id
 		}
 	}
@@ -165,7 +185,7 @@ func (m *message) check() *schema.Error {
 		return protocolError(schema.ErrInvalidRequest, "a request must be an object")
 	case m.misspelt != "":
 		return protocolError(schema.ErrInvalidRequest, fmt.Sprintf("the member %s differs from a known one only in case", clip(m.misspelt)))
-	case m.version.Kind() != '"' || unquote(m.version) != "2.0":
+	case string(m.version) != `"2.0"` && (m.version.Kind() != '"' || unquote(m.version) != "2.0"):
 		return protocolError(schema.ErrInvalidRequest, `"jsonrpc" must be "2.0"`)
 	case m.method.Kind() != '"':
 		return protocolError(schema.ErrInvalidRequest, `"method" must be a string`)

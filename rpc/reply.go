@@ -53,7 +53,7 @@ func (b *batch) text() schema.Pieces {
 
 // response is the JSON text of a response; without an id it answers under null.
 func response(id jsontext.Value, result any, err error, log *slog.Logger) schema.Pieces {
-	text := append(make([]byte, 0, 512), `{"jsonrpc":"2.0","id":`...)
+	text := append(make([]byte, 0, 128), `{"jsonrpc":"2.0","id":`...)
 	if id == nil {
 		id = jsontext.Value("null")
 	}
@@ -74,9 +74,12 @@ func response(id jsontext.Value, result any, err error, log *slog.Logger) schema
 // withResult ends a response with its result. One that is in pieces already is
 // taken over as it is.
 func withResult(text []byte, result any) (schema.Pieces, error) {
-	if pieces, ok := result.(*schema.Pieces); ok {
-		whole := append(schema.Pieces{text}, *pieces...)
+	switch result := result.(type) {
+	case *schema.Pieces:
+		whole := append(schema.Pieces{text}, *result...)
 		return append(whole, []byte("}")), nil
+	case *schema.Empty: // what a ping is answered
+		return schema.Pieces{append(text, "{}}"...)}, nil
 	}
 	text, err := schema.AppendTo(text, result)
 	return schema.Pieces{append(text, '}')}, err

@@ -27,8 +27,10 @@ type stream struct {
 	// settle answers a call at once if it can, and is asked before the library sees it.
 	settle func(*call) bool
 
-	// ready are calls that were read and not yet settled or shown; the reader's own.
+	// ready are calls that were read and, from next on, not yet settled or shown;
+	// the reader's own.
 	ready []*call
+	next  int
 	// failure is why the input ended, nil at the end of it. It is set before
 	// the library reports the end.
 	failure error
@@ -61,13 +63,15 @@ func newStream(outbox *outbox, frames *framer, room *room, settle func(*call) bo
 // drops what comes later. When nobody can be answered, nothing more is read.
 func (s *stream) ReadObject(v any) error {
 	for {
-		for len(s.ready) > 0 {
-			next := s.ready[0]
-			s.ready = s.ready[1:]
-			if !s.settle(next) {
-				return show(s.register(next), v)
+		for s.next < len(s.ready) {
+			c := s.ready[s.next]
+			s.ready[s.next] = nil
+			s.next++
+			if !s.settle(c) {
+				return show(s.register(c), v)
 			}
 		}
+		s.ready, s.next = s.ready[:0], 0
 		if !s.outbox.waitRoom(unread) || !s.receiveFrame() {
 			s.outbox.flush()
 			s.wait()
@@ -100,6 +104,7 @@ func (s *stream) receiveFrame() bool {
 // id there. While there is no room nothing is read.
 func (s *stream) register(c *call) uint64 {
 	if c.batch == nil {
+		s.claim(c)
 		s.outbox.flush()
 		s.room.take(1, c.size)
 	}
@@ -142,22 +147,25 @@ func (s *stream) wait() {
 
 // claim takes the id for the call; false if a request with it is in flight.
 func (s *stream) claim(c *call) bool {
-	if c.key == "" {
+	key := idKey(c.id)
+	if key == "" {
 		return true
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.keys[c.key] != nil {
+	if s.keys[key] != nil {
 		return false
 	}
-	s.keys[c.key] = c
+	c.key = key
+	s.keys[key] = c
 	return true
 }
 
-func (s *stream) claimed(key string) bool {
+// claimed reports whether a request with the id is in flight.
+func (s *stream) claimed(id jsontext.Value) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.keys[key] != nil
+	return len(s.keys) > 0 && s.keys[idKey(id)] != nil
 }
 
 // lookup returns the call that jsonrpc2 knows by the id.
@@ -170,11 +178,11 @@ func (s *stream) lookup(number uint64) *call {
 // finish sends the reply of a call. Its id is free before that, because the
 // host may use it again as soon as it has the reply.
 func (s *stream) finish(c *call) {
-	s.mu.Lock()
 	if c.key != "" {
+		s.mu.Lock()
 		delete(s.keys, c.key)
+		s.mu.Unlock()
 	}
-	s.mu.Unlock()
 	if c.cancel != nil {
 		c.cancel()
 	}

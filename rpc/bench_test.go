@@ -1,0 +1,122 @@
+package rpc_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+// The price of a round trip: an empty call of the sidecar against a bare loop
+// over the same pipe (rawbench echo), which only parses and answers. Rounds of
+// both take turns, and what is reported are medians:
+//
+//	go test ./rpc -run XXX -bench RoundTrips -benchtime 1x
+func BenchmarkRoundTrips(b *testing.B) {
+	sidecar, err := binary()
+	if err != nil {
+		b.Fatal(err)
+	}
+	raw := filepath.Join(scratch, "rawbench")
+	if out, err := exec.Command("go", "build", "-o", raw, "../cmd/rawbench").CombinedOutput(); err != nil {
+		b.Fatalf("build rawbench: %v\n%s", err, out)
+	}
+	peers := []*peer{
+		newPeer(b, exec.CommandContext(b.Context(), sidecar, "serve", "--root", b.TempDir())),
+		newPeer(b, exec.CommandContext(b.Context(), raw, "echo")),
+	}
+	for _, depth := range []int{1, 64} {
+		b.Run(fmt.Sprintf("%d in flight", depth), func(b *testing.B) {
+			const rounds, each = 51, 50 * time.Millisecond
+			rates := make([][]float64, len(peers))
+			for range b.N {
+				for range rounds {
+					for i, p := range peers {
+						rates[i] = append(rates[i], p.rate(b, depth, each))
+					}
+				}
+			}
+			ours, bare := median(rates[0]), median(rates[1])
+			b.ReportMetric(ours, "pings/s")
+			b.ReportMetric(bare, "bare/s")
+			b.ReportMetric(ours/bare, "ratio")
+		})
+	}
+}
+
+func median(values []float64) float64 {
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+// peer is a process that answers one line for each.
+type peer struct {
+	in  io.WriteCloser
+	out io.Reader
+}
+
+func newPeer(b *testing.B, cmd *exec.Cmd) *peer {
+	b.Helper()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		in.Close()
+		_ = cmd.Wait() // it is not what is measured
+	})
+	return &peer{in, out}
+}
+
+// requests are lines with ids of their own, twice over, so that any few of them
+// that follow each other can be written at once.
+var requests, lineLength = func() ([]byte, int) {
+	const ids = 4096
+	var lines []byte
+	for i := range 2 * ids {
+		lines = fmt.Appendf(lines, "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"ping\"}\n", 100_000+i%ids)
+	}
+	return lines, len(lines) / (2 * ids)
+}()
+
+// rate keeps depth requests in flight for a while and returns how many are
+// answered a second. For answers that come together it sends requests together.
+func (p *peer) rate(b *testing.B, depth int, during time.Duration) float64 {
+	b.Helper()
+	answers := make([]byte, 64<<10)
+	answered := func() int {
+		n, err := p.out.Read(answers)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return bytes.Count(answers[:n], []byte{'\n'})
+	}
+	begun := time.Now()
+	next, count, inFlight := 0, 0, 0
+	for time.Since(begun) < during {
+		send := depth - inFlight
+		if _, err := p.in.Write(requests[next : next+send*lineLength]); err != nil {
+			b.Fatal(err)
+		}
+		next = (next + send*lineLength) % (len(requests) / 2)
+		n := answered()
+		count += n
+		inFlight = depth - n
+	}
+	rate := float64(count) / time.Since(begun).Seconds()
+	for inFlight > 0 {
+		inFlight -= answered()
+	}
+	return rate
+}
