@@ -19,7 +19,7 @@ func init() {
 // The disk does not take the log of a call.
 func provokeStoreIO(t *testing.T) {
 	root := newStore(t)
-	cmd, _ := traced(t, []string{"-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:error=EIO"}, "serve", "--root", root)
+	cmd, _ := traced(t, []string{"-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:error=EIO"}, program(t, "serve", "--root", root))
 	s := launch(t, cmd)
 	s.refused(schema.ErrStoreIO, "task.submit", noting("run", 1))
 	result(s, schema.GetTask, schema.TaskParams{RunID: "run", Authority: lead, Input: schema.TaskInput{TaskID: 1}})

@@ -29,6 +29,8 @@ type ledger struct {
 	titles map[int64]string
 	// sent counts the calls, so that no two tasks have the same title.
 	sent int
+	// binary is another program than the test itself that reads the store at the end.
+	binary string
 }
 
 // ask asks a sidecar for a new task. It returns the code of the refusal, "" if
@@ -68,7 +70,11 @@ func (l *ledger) look(s *sidecar) schema.Code {
 // kept checks that a new sidecar finds a sound ledger with every task.
 func (l *ledger) kept() {
 	l.t.Helper()
-	s := serve(l.t, l.root)
+	cmd := program(l.t, "serve", "--root", l.root)
+	if l.binary != "" {
+		cmd.Path = l.binary
+	}
+	s := launch(l.t, cmd)
 	found := map[int64]string{}
 	for after := (*int64)(nil); ; {
 		p := schema.ListParams{RunID: "run", Authority: lead, Input: schema.ListInput{Limit: 1000}}

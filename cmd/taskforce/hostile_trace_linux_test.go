@@ -19,7 +19,7 @@ const watched = "trace=?open,openat,?openat2,?creat,close,write,pwrite64,fsync,f
 func opened(t *testing.T, rounds int) (database, log, index int) {
 	t.Helper()
 	path := filepath.Join(newStore(t), sqlite.FileName)
-	cmd, tr := traced(t, []string{"-e", watched}, "serve", "--root", filepath.Dir(path))
+	cmd, tr := traced(t, []string{"-e", watched}, program(t, "serve", "--root", filepath.Dir(path)))
 	s := launch(t, cmd)
 	for range rounds {
 		s.openTask("run", "s")
@@ -70,7 +70,7 @@ func TestOnlySQLiteOpensTheFiles(t *testing.T) {
 func TestSyncPrecedesReply(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(newStore(t), sqlite.FileName)
-	cmd, tr := traced(t, []string{"-e", watched}, "serve", "--root", filepath.Dir(path))
+	cmd, tr := traced(t, []string{"-e", watched}, program(t, "serve", "--root", filepath.Dir(path)))
 	s := launch(t, cmd)
 	const calls = 20
 	for range calls {

@@ -22,9 +22,9 @@ type systemCall struct {
 	begun, ended       int
 }
 
-// traced returns a command that runs the program under strace. Without the right
+// traced returns a command that runs a program under strace. Without the right
 // to trace the test is skipped.
-func traced(t *testing.T, options []string, args ...string) (*exec.Cmd, trace) {
+func traced(t *testing.T, options []string, program *exec.Cmd) (*exec.Cmd, trace) {
 	t.Helper()
 	tr := trace{t, filepath.Join(t.TempDir(), "trace")}
 	probe := exec.CommandContext(t.Context(), "strace", "-qq", "-o", os.DevNull, "true")
@@ -32,7 +32,9 @@ func traced(t *testing.T, options []string, args ...string) (*exec.Cmd, trace) {
 		t.Skipf("strace cannot attach: %v: %s", err, out)
 	}
 	command := append([]string{"-f", "-y", "-qq", "-s", "300", "-o", tr.file}, options...)
-	return exec.CommandContext(t.Context(), "strace", append(append(command, program(t, args...).Path), args...)...), tr
+	cmd := exec.CommandContext(t.Context(), "strace", append(append(command, program.Path), program.Args[1:]...)...)
+	cmd.Env = program.Env
+	return cmd, tr
 }
 
 var (

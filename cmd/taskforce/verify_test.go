@@ -7,8 +7,8 @@ import (
 )
 
 // sound checks that the ledger in a root folder keeps every promise, and warns of
-// nothing but what is expected.
-func sound(t *testing.T, root string, expected ...string) {
+// nothing but what is expected. It returns how many rows there are.
+func sound(t *testing.T, root string, expected ...string) sqlite.Rows {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), root, sqlite.Options{ReadOnly: true})
 	if err != nil {
@@ -24,4 +24,5 @@ func sound(t *testing.T, root string, expected ...string) {
 			t.Errorf("%s %s %s %q: %s", b.Level, b.Check, b.Table, b.Row, b.Explanation)
 		}
 	}
+	return v.Rows
 }

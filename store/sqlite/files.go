@@ -56,6 +56,7 @@ const (
 func (s *Store) checkFound(ctx context.Context, log fileState) error {
 	switch {
 	case log.size == 0:
+		return nil // what an index says of an empty log is nothing
 	case s.fresh:
 		return schema.Errorf(schema.ErrStoreReplaced,
 			"%s-wal is the log of a database that is gone or empty: bring the database back, or remove the log to begin anew", s.path)
@@ -73,7 +74,7 @@ func (s *Store) checkFound(ctx context.Context, log fileState) error {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	return schema.Errorf(schema.ErrStoreCorrupt, "%s-shm was cut off while it is in use: let all sidecars of the store end", s.path)
+	return schema.Errorf(schema.ErrStoreCorrupt, "%s-shm was cut off while it is in use: let all sidecars of the store end, and start one", s.path)
 }
 
 // alone says that no other connection has the database open, as one finds out
