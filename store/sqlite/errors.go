@@ -80,7 +80,7 @@ func explain(code schema.Code) string {
 	case schema.ErrStoreFull:
 		return "the disk is full"
 	case schema.ErrStoreReadonly:
-		return "the file or its folder cannot be opened for writing"
+		return "the file, its log or its folder cannot be opened for writing"
 	case schema.ErrStoreCorrupt:
 		return "the file is damaged or is not a Taskforce database"
 	case schema.ErrStoreReplaced:

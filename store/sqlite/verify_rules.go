@@ -96,6 +96,11 @@ var rules = []rule{
 	{&promise{"accounting", Warning, "every reservation has its retry accounting", "reservations that the next sidecar has to charge before their runs go on"}, "governor_reservation",
 		`SELECT reservation_id FROM governor_reservation WHERE reservation_id NOT IN (SELECT reservation_id FROM governor_retry_charge)`,
 		"an older writer left it without retry accounting; the next sidecar charges it"},
+	// The sidecar notes now and then that every reservation so far has a charge.
+	{&promise{"charge_lost", Fault, "no retry charge that was noted is gone", "reservations whose retry charge was noted and is gone"}, "governor_reservation",
+		`SELECT reservation_id FROM governor_reservation WHERE reservation_id NOT IN (SELECT reservation_id FROM governor_retry_charge)
+			AND rowid <= (SELECT n.rowid FROM governor_reservation n JOIN sidecar_meta ON n.reservation_id = value WHERE key = 'charged_up_to')`,
+		"its retry charge was noted, and no sidecar looks for it again"},
 	{&promise{"charge_reservation", Fault, "every retry charge has its reservation", "retry charges whose reservation is gone"}, "governor_retry_charge",
 		`SELECT reservation_id FROM governor_retry_charge WHERE reservation_id NOT IN (SELECT reservation_id FROM governor_reservation)`,
 		"there is no such reservation"},

@@ -156,6 +156,8 @@ var damages = []struct{ name, statements, want string }{
 	{"limits lost", "DELETE FROM governor_run", "audit_budget"},
 
 	{"charge lost", "DELETE FROM governor_retry_charge" + where("a"), "accounting"},
+	{"charge lost, and noted", "INSERT INTO sidecar_meta SELECT 'charged_up_to', reservation_id FROM governor_reservation WHERE operation_key = 'd'; DELETE FROM governor_retry_charge" + where("a"), "accounting charge_lost"},
+	{"charge lost, not noted", "INSERT INTO sidecar_meta SELECT 'charged_up_to', reservation_id FROM governor_reservation WHERE operation_key = 'a'; DELETE FROM governor_retry_charge" + where("d"), "accounting"},
 	{"charge of nothing", "INSERT INTO governor_retry_charge VALUES ('z', 0, 0, 'legacy')", "charge_reservation"},
 	{"charge below zero", "UPDATE governor_retry_charge SET retry_charge = -1" + where("a"), "audit_admission charge_amount charge_values"},
 	{"charge forgiven", "UPDATE governor_retry_charge SET retry_charge = 0" + where("b"), "audit_admission charge_amount"},
