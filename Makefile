@@ -7,6 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 NODE_DIR := clients/node
 BENCH_DIR := $(NODE_DIR)/bench
 PYTHON_DIR := clients/python
+PEERS := rpc/testdata/peers
 VENV := $(PYTHON_DIR)/.venv
 VENV_PYTHON := $(CURDIR)/$(VENV)/bin/python
 export TASKFORCE_BINARY := $(CURDIR)/bin/taskforce
@@ -77,6 +78,26 @@ linear: ## record and check more histories of several sidecars (ROUNDS=200)
 swarm: build ## let many short-lived sidecars loose on one store and judge it (N=20000 PROCS=16 SEED=1)
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/swarm ./cmd/swarm
 	bin/swarm -n $(or $(N),20000) -procs $(or $(PROCS),16) $(if $(SEED),-seed $(SEED)) -binary bin/taskforce
+
+.PHONY: fuzz
+fuzz: ## fuzz the wire, each target for FUZZTIME
+	for target in $$($(GO) test -list '^Fuzz' ./rpc ./schema | grep '^Fuzz'); do \
+		package=./rpc; grep -q "func $$target(" schema/*_test.go && package=./schema; \
+		$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$package || exit 1; \
+	done
+
+.PHONY: peers
+peers: build $(PEERS)/node_modules/.package-lock.json $(PEERS)/.venv/ready ## let clients that are not ours talk to the sidecar
+	cd $(PEERS) && for peer in vscode-jsonrpc json-rpc-2.0 jayson open-rpc; do node $$peer.mjs || exit 1; done
+	cd $(PEERS) && .venv/bin/python python_lsp_jsonrpc.py
+
+$(PEERS)/node_modules/.package-lock.json: $(PEERS)/package-lock.json
+	cd $(PEERS) && npm ci --no-audit --no-fund
+
+$(PEERS)/.venv/ready: $(PEERS)/requirements.txt
+	$(PYTHON) -m venv $(PEERS)/.venv
+	$(PEERS)/.venv/bin/python -m pip install --quiet --disable-pip-version-check -r $(PEERS)/requirements.txt
+	touch $@
 
 .PHONY: generate
 generate: ## write again what derives from package schema
