@@ -9,13 +9,18 @@ import (
 	"strings"
 )
 
-// readme returns the README with its tables of methods and errors written again.
+// readme returns the README with its tables written again: methods and errors
+// from the document, hostile input from the transcripts that show it.
 func readme(root string, doc *document) ([]byte, error) {
 	text, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {
 		return nil, err
 	}
-	for name, table := range map[string]string{"methods": methodTable(doc), "errors": errorTable(doc)} {
+	hostile, err := hostileTables(root)
+	if err != nil {
+		return nil, err
+	}
+	for name, table := range map[string]string{"methods": methodTable(doc), "errors": errorTable(doc), "hostile": hostile} {
 		begin := []byte("<!-- " + name + ": written by clients/gen -->\n")
 		end := []byte("<!-- /" + name + " -->")
 		before, rest, found := bytes.Cut(text, begin)
@@ -64,4 +69,18 @@ func errorTable(doc *document) string {
 		fmt.Fprintf(&b, "| `%s` | %d | %s%s |\n", code, e.Code, e.Message, retryable)
 	}
 	return b.String()
+}
+
+// transcripts is where each row of the hostile tables is a session that a test replays.
+const transcripts = "rpc/testdata"
+
+// hostileTables are the tables beside the transcripts, as a part of the README.
+func hostileTables(root string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(transcripts), "README.md"))
+	if err != nil {
+		return "", err
+	}
+	_, tables, _ := strings.Cut(string(text), "\n## ")
+	tables = "#### " + strings.ReplaceAll(tables, "\n## ", "\n#### ")
+	return strings.ReplaceAll(tables, "](transcripts/", "]("+transcripts+"/transcripts/"), nil
 }
