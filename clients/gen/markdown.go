@@ -81,6 +81,7 @@ func hostileTables(root string) (string, error) {
 		return "", err
 	}
 	_, tables, _ := strings.Cut(string(text), "\n## ")
+	tables, _, _ = strings.Cut(tables, "\n## The format\n")
 	tables = "#### " + strings.ReplaceAll(tables, "\n## ", "\n#### ")
 	return strings.ReplaceAll(tables, "](transcripts/", "]("+transcripts+"/transcripts/"), nil
 }
