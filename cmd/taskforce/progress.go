@@ -24,7 +24,11 @@ func (p *progressBar) draw(done, total int) {
 		return
 	}
 	p.last = percent
-	fmt.Fprintf(p.out, "\r%s %3d%%", p.blocks.bar(int64(done), int64(total)), percent)
+	what := "copied"
+	if done == total {
+		what = "copied; verifying"
+	}
+	fmt.Fprintf(p.out, "\r%s %3d%% %s", p.blocks.bar(int64(done), int64(total)), percent, what)
 }
 
 // clear takes the bar away.
