@@ -28,13 +28,13 @@ func (p *progressBar) draw(done, total int) {
 	if done == total {
 		what = "copied; verifying"
 	}
-	fmt.Fprintf(p.out, "\r%s %3d%% %s", p.blocks.bar(int64(done), int64(total)), percent, what)
+	_, _ = fmt.Fprintf(p.out, "\r%s %3d%% %s", p.blocks.bar(int64(done), int64(total)), percent, what)
 }
 
 // clear takes the bar away.
 func (p *progressBar) clear() {
 	if p.last > 0 {
-		fmt.Fprint(p.out, "\r\x1b[K")
+		_, _ = fmt.Fprint(p.out, "\r\x1b[K")
 	}
 }
 

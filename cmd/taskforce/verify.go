@@ -49,11 +49,11 @@ func (u unexamined) Unwrap() error { return u.error }
 var errUnsound = errors.New("the ledger has faults")
 
 func printVerification(w io.Writer, v *sqlite.Verification) error {
-	table := newTable(w)
+	out := newTable(w)
 	for _, b := range v.Breaches {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", b.Level, b.Check, b.Table, readable(b.Row), b.Explanation)
+		out.row("%s\t%s\t%s\t%s\t%s", b.Level, b.Check, b.Table, readable(b.Row), b.Explanation)
 	}
-	if err := table.Flush(); err != nil {
+	if err := out.Flush(); err != nil {
 		return err
 	}
 	verdict := "sound"

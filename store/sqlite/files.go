@@ -65,21 +65,24 @@ func (s *Store) checkFound(ctx context.Context, log fileState) error {
 			"%s-wal is the log of another database than the one beside it: let all sidecars of the store end, and remove it if this database is the right one", s.path)
 	}
 	for range 100 {
-		index, err := look(s.path + "-shm")
-		if err != nil || index.size < 4 || index.size%indexRegion == 0 { // 3 bytes mark an index that is new
+		if s.indexWhole() || s.alone(ctx) {
 			return nil
-		}
-		if s.alone(ctx) {
-			return nil // SQLite makes the index anew
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	return schema.Errorf(schema.ErrStoreCorrupt, "%s-shm was cut off while it is in use: let all sidecars of the store end, and start one", s.path)
 }
 
+// indexWhole says that there is no index, or one of whole regions, or one of the
+// few bytes that mark it as new.
+func (s *Store) indexWhole() bool {
+	index, err := look(s.path + "-shm")
+	return err != nil || index.size < 4 || index.size%indexRegion == 0
+}
+
 // alone says that no other connection has the database open, as one finds out
-// that wants it for itself. It does without the index, and moves the log into the
-// database when it is closed.
+// that wants it for itself, and SQLite then makes the index anew. That one does
+// without the index, and moves the log into the database when it is closed.
 func (s *Store) alone(ctx context.Context) bool {
 	if s.options.ReadOnly {
 		return false // nothing may be moved

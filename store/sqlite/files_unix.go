@@ -18,7 +18,8 @@ func look(path string) (fileState, error) {
 	if err := unix.Stat(path, &stat); err != nil {
 		return fileState{}, err
 	}
-	return fileState{uint64(stat.Dev), stat.Ino, stat.Size, stat.Mtim}, nil
+	device := uint64(stat.Dev) //nolint:unconvert // it is narrower on Darwin
+	return fileState{device, stat.Ino, stat.Size, stat.Mtim}, nil
 }
 
 func (f fileState) known() bool { return f.inode != 0 }

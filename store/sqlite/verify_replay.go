@@ -110,7 +110,7 @@ func (p *replay) next(e *entry) {
 		p.admit(e)
 		return
 	}
-	w := p.work[e.admission.id]
+	w := p.work[e.id]
 	if w == nil {
 		p.broken(auditTransitions, e, "%s: %s, which is not active then", e.action, e.describe())
 		return
