@@ -121,11 +121,11 @@ func (b *board) violated(what string) {
 	b.violations = append(b.violations, what)
 }
 
-// watch gives up when nothing is admitted any more.
+// watch tells how it goes, and gives up when nothing is admitted any more.
 func (b *board) watch(ctx context.Context, giveUp func(error)) {
 	ticker := time.NewTicker(stall)
 	defer ticker.Stop()
-	before := 0
+	start, before := time.Now(), 0
 	for {
 		select {
 		case <-ctx.Done():
@@ -133,6 +133,7 @@ func (b *board) watch(ctx context.Context, giveUp func(error)) {
 		case <-ticker.C:
 		}
 		now := b.count()
+		fmt.Printf("%d admissions after %v\n", now, time.Since(start).Round(time.Second))
 		if now == before {
 			giveUp(errors.New("nothing is admitted any more"))
 			return

@@ -63,7 +63,7 @@ func (h *host) liveOnce(ctx context.Context) error {
 	var replies sync.WaitGroup
 	replies.Go(s.receive)
 	span := int64(h.maxLife-h.minLife) + 1
-	s.send(ctx, h.random, h.minLife+time.Duration(max(h.random.Int64N(span), h.random.Int64N(span))))
+	alive := s.send(ctx, h.random, h.minLife+time.Duration(max(h.random.Int64N(span), h.random.Int64N(span))))
 	if err := s.end(end, h.random); err != nil {
 		return err
 	}
@@ -71,6 +71,9 @@ func (h *host) liveOnce(ctx context.Context) error {
 	replies.Wait()
 	s.abandon()
 	_ = s.cmd.Wait() // most were killed
+	if !alive {
+		h.board.violate(fmt.Sprintf("a sidecar ended by itself (%v): %s", s.cmd.ProcessState, h.words.last()))
+	}
 	return nil
 }
 
@@ -131,18 +134,19 @@ func launch(command []string) {
 	}
 }
 
-// send keeps calls in flight for the sidecar's life, which begins with its first answer.
-func (s *sidecar) send(ctx context.Context, random *rand.Rand, life time.Duration) {
+// send keeps calls in flight for the sidecar's life, which begins with its
+// first answer. It reports false if the sidecar ended before.
+func (s *sidecar) send(ctx context.Context, random *rand.Rand, life time.Duration) (alive bool) {
 	var lived, pause <-chan time.Time
 	ready := s.ready
 	for {
 		select {
 		case <-ctx.Done():
-			return
-		case <-s.over:
-			return
+			return true
 		case <-lived:
-			return
+			return true
+		case <-s.over:
+			return false
 		case <-ready:
 			ready, lived = nil, time.After(life)
 			if !s.apart && random.IntN(12) == 0 {
@@ -152,7 +156,8 @@ func (s *sidecar) send(ctx context.Context, random *rand.Rand, life time.Duratio
 			s.pause(random)
 		case <-s.room:
 			if !s.sendOne(random) {
-				return
+				<-s.over
+				return false
 			}
 		}
 	}
