@@ -66,6 +66,21 @@ func TestSessionCallsKeepTheOrder(t *testing.T) {
 	})
 }
 
+// exit takes effect after the shutdown that is still queued before it.
+func TestExitAfterQueuedShutdown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newMemory(t)
+		h := connect(t, s, rpc.Options{})
+		release := s.hold()
+		go h.write(opening(1, "first"), listing(2), request(3, "shutdown", "{}"), notification("exit", "{}"))
+		synctest.Wait()
+		release()
+		h.expect("1", "2", "3")
+		h.orderly()
+	})
+}
+
 // A request that is dropped before it began leaves nothing; one that has begun
 // runs to its end and reports its outcome.
 func TestCancellation(t *testing.T) {

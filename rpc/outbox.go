@@ -15,9 +15,9 @@ import (
 const piece = 64 << 10
 
 // outbox is the one writer of the output. Whoever sends hands a frame over and
-// goes on; a goroutine writes all that waits. The reader may write for itself,
-// which saves waking that goroutine: it adds its frames and flushes them before
-// it waits for more input.
+// goes on; a goroutine writes all that waits. The reader writes small frames for
+// itself, which saves waking that goroutine: it adds them, and flushes before it
+// waits for more input.
 type outbox struct {
 	out io.Writer
 	// headers asks for Content-Length framing.
@@ -64,8 +64,7 @@ func (o *outbox) send(frame schema.Pieces, written func()) {
 	o.mu.Unlock()
 }
 
-// add is send for a caller that will flush before it waits for anything. It
-// blocks while a full piece of what was added is written.
+// add is send for a caller that will flush before it waits for anything.
 func (o *outbox) add(frame schema.Pieces) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -73,17 +72,17 @@ func (o *outbox) add(frame schema.Pieces) {
 		return
 	}
 	o.added = true
-	if o.push(frame); o.size >= piece && !o.writing {
-		o.write()
+	if o.push(frame); o.size >= piece {
+		o.work.Signal()
 	}
 }
 
-// flush writes what was added and still waits, unless somebody is at it
-// already, who then goes on with it.
+// flush writes what was added, unless somebody is at it already, who then goes
+// on with it, or it is so much that a host may well not take it at once.
 func (o *outbox) flush() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.added && !o.writing {
+	if o.added && !o.writing && o.size < piece {
 		o.write()
 	}
 }

@@ -43,15 +43,16 @@ func (s *session) enqueue(c *call) bool {
 }
 
 // settle deals with what the reader can deal with at once: notifications, and,
-// while nothing is queued, the requests about the session. It runs in the
-// reader's goroutine and reports false for a call that has to be queued.
+// while nothing is queued, requests that change nothing, which saves three
+// goroutines a turn. It runs in the reader's goroutine and reports false for a
+// call that has to be queued.
 func (s *session) settle(c *call) bool {
 	switch {
 	case c.id == nil:
 		s.contain(c, func() { s.notified(c) })
 	case s.draining.Load():
 		s.reply(c, nil, errShuttingDown())
-	case s.unfinished.Load() == 0 && c.op != nil && c.op.spec.Is(schema.Session):
+	case s.unfinished.Load() == 0 && c.op != nil && !c.op.spec.Is(schema.Mutates):
 		s.begin(c)
 	default:
 		return false

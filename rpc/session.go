@@ -69,11 +69,11 @@ type session struct {
 	gate  sync.Mutex
 	ended bool
 	// unfinished counts calls that were queued and not yet replied to; while
-	// there is none, the reader may answer by itself.
+	// there is none, the reader begins calls, else the dispatcher.
 	unfinished atomic.Int64
 	// pending counts submitted writes whose outcome is still to come.
 	pending sync.WaitGroup
-	// prepared says that the store's migration has run; the dispatcher's own.
+	// prepared says that the store's migration has run; it belongs to whoever begins calls.
 	prepared bool
 
 	// draining refuses what arrives from now on; shutdown refuses what was
