@@ -100,7 +100,7 @@ func bindTx[P any](spec *schema.Spec, handler func(pin, store.Tx, *P) (any, erro
 func onSession[P, R any](m schema.Method[P, R], handler func(*session, context.Context, *P) (*R, error)) {
 	add(&operation{spec: m.Spec, call: func(ctx context.Context, s *session, params jsontext.Value) (any, error) {
 		p := new(P)
-		if m.Spec.Params.NumField() > 0 || len(params) > 0 && m.Name != schema.NativeAdapter.Name {
+		if m.Params.NumField() > 0 || len(params) > 0 && m.Name != schema.NativeAdapter.Name {
 			if err := m.Bind(params, p); err != nil {
 				return nil, err
 			}

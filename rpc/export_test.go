@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"errors"
 	"io"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -23,10 +24,10 @@ func Frames(in io.Reader, limit int) (frames []string, headers bool) {
 	f := newFramer(in, limit)
 	for {
 		frame, err := f.next()
-		switch err {
-		case nil:
+		switch {
+		case err == nil:
 			frames = append(frames, string(frame))
-		case errTooLong, errBadHeader, errCut:
+		case errors.Is(err, errTooLong), errors.Is(err, errBadHeader), errors.Is(err, errCut):
 			frames = append(frames, err.Error())
 		default:
 			return frames, f.headers

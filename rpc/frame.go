@@ -136,7 +136,7 @@ func (f *framer) readLine() ([]byte, error) {
 			}
 		}
 		switch {
-		case err == bufio.ErrBufferFull:
+		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case tooLong && (err == nil || err == io.EOF):
 			return nil, errTooLong
@@ -168,7 +168,7 @@ func (f *framer) block() ([]byte, error) {
 
 // cut tells the end of input in the middle of a frame from other errors.
 func cut(err error) error {
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errCut
 	}
 	return err
@@ -181,9 +181,9 @@ func (f *framer) header() (int64, error) {
 		raw, err := f.readLine()
 		line := trim(raw)
 		switch {
-		case err != nil && err != errTooLong && begun:
+		case err != nil && !errors.Is(err, errTooLong) && begun:
 			return 0, cut(err)
-		case err != nil && err != errTooLong:
+		case err != nil && !errors.Is(err, errTooLong):
 			return 0, err
 		case len(line) == 0 && err == nil && !begun:
 			continue // blank lines between blocks

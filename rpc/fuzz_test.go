@@ -2,6 +2,7 @@ package rpc_test
 
 import (
 	"bytes"
+	"errors"
 	"encoding/json"
 	"math/big"
 	"path/filepath"
@@ -313,8 +314,8 @@ func FuzzBind(f *testing.F) {
 // checkViolations checks that it was the schema that refused.
 func checkViolations(t *testing.T, err error) {
 	t.Helper()
-	known, ok := err.(*schema.Error)
-	if !ok || known.Number() != schema.InvalidParams || len(known.Details.Violations) == 0 {
+	var known *schema.Error
+	if !errors.As(err, &known) || known.Number() != schema.InvalidParams || len(known.Details.Violations) == 0 {
 		t.Fatalf("refused without violations: %v", err)
 	}
 	for _, v := range known.Details.Violations {
@@ -335,7 +336,7 @@ func FuzzServe(f *testing.F) {
 		s := newMemory(t)
 		var out bytes.Buffer
 		err := rpc.Serve(t.Context(), s, bytes.NewReader(input), &out, rpc.Options{MaxFrame: 4096, MaxInFlight: 8})
-		if err != nil && err != rpc.ErrExit {
+		if err != nil && !errors.Is(err, rpc.ErrExit) {
 			t.Fatalf("the session ends with %v", err)
 		}
 		refusedOnly := true

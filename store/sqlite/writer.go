@@ -239,7 +239,7 @@ func (w *writer) run(ctx context.Context, c *conn, member *write, alone bool) bo
 	if err != nil {
 		member.fail(err)
 	}
-	return *t.broken == nil && !(alone && err != nil)
+	return *t.broken == nil && (err == nil || !alone)
 }
 
 // rollback undoes the transaction. If that fails the connection goes, for
