@@ -2,8 +2,8 @@ package rpc_test
 
 import (
 	"bytes"
-	"errors"
 	"encoding/json"
+	"errors"
 	"math/big"
 	"path/filepath"
 	"reflect"

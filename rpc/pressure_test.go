@@ -151,7 +151,7 @@ func TestSlowReaderAfterEndOfContext(t *testing.T) {
 			time.Sleep(2 * time.Second) // of the bubble
 			n, err := h.unread.Read(piece)
 			replies += strings.Count(string(piece[:n]), "\n")
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"database/sql"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -232,7 +233,7 @@ func (r *transcript) end() string {
 	var log strings.Builder
 	for {
 		line, err := r.receive()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

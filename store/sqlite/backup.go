@@ -99,7 +99,7 @@ func (s *Store) copyTo(ctx context.Context, final string, progress Progress, fin
 	if err != nil {
 		return nil, rootError(err, filepath.Dir(final))
 	}
-	file.Close() // SQLite opens it next
+	file.Close()                                // SQLite opens it next
 	defer func() { _ = os.Remove(made.path) }() // its name is taken away once the copy has another
 	if err := s.copyPages(ctx, made, progress); err != nil {
 		return nil, classify(err, "the copy in %s cannot be written", filepath.Dir(final))
