@@ -1027,7 +1027,7 @@ export const ERRORS: Readonly<Record<Code, { number: number; retryable: boolean 
   E_STORE_CLOSED: { number: -32011, retryable: false },
   /** Bad options, or a file system that cannot keep locks. */
   E_STORE_CONFIG: { number: -32018, retryable: false },
-  /** The database is damaged or is not a database. */
+  /** The database or its log is damaged, was cut off, or is none. */
   E_STORE_CORRUPT: { number: -32015, retryable: false },
   /** The disk is full; nothing of the call was kept. */
   E_STORE_FULL: { number: -32012, retryable: false },
@@ -1035,7 +1035,10 @@ export const ERRORS: Readonly<Record<Code, { number: number; retryable: boolean 
   E_STORE_IO: { number: -32014, retryable: false },
   /** The store cannot be written. */
   E_STORE_READONLY: { number: -32013, retryable: false },
-  /** The database file was removed or swapped under the sidecar. */
+  /**
+   * The database, its log or its index was removed or swapped under the sidecar, or another ledger
+   * was restored over it.
+   */
   E_STORE_REPLACED: { number: -32016, retryable: false },
   /** The store was written by a newer version. */
   E_STORE_VERSION: { number: -32017, retryable: false },

@@ -143,9 +143,10 @@ ErrorCode = Literal[
     "E_STORE_READONLY",
     # The disk failed to read or write.
     "E_STORE_IO",
-    # The database is damaged or is not a database.
+    # The database or its log is damaged, was cut off, or is none.
     "E_STORE_CORRUPT",
-    # The database file was removed or swapped under the sidecar.
+    # The database, its log or its index was removed or swapped under the sidecar, or another ledger
+    # was restored over it.
     "E_STORE_REPLACED",
     # The store was written by a newer version.
     "E_STORE_VERSION",
