@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -179,7 +180,9 @@ func (o *outbox) fail(err error) {
 	if err == nil || o.err != nil {
 		return
 	}
-	o.err = err
+	if o.err = err; !errors.Is(err, ErrOutput) {
+		o.err = fmt.Errorf("%w: %w", ErrOutput, err)
+	}
 	close(o.failed)
 	after := o.after
 	o.waiting, o.tail, o.after = nil, nil, nil

@@ -65,6 +65,7 @@ func (s *session) notified(c *call) {
 	spec := schema.Lookup(c.method)
 	switch {
 	case c.method == schema.Exit.Name:
+		s.draining.Store(true) // what comes after it is refused
 		s.exit.Do(func() { close(s.exited) })
 	case c.method == schema.Cancel.Name:
 		var p schema.CancelParams
@@ -175,6 +176,6 @@ func (s *session) reply(c *call, result any, err error) {
 	s.unfinished.Add(-1)
 	null := json.RawMessage("null") // the stream writes the reply itself
 	if err := c.conn.SendResponse(context.Background(), &jsonrpc2.Response{ID: jsonrpc2.ID{Num: c.number}, Result: &null}); err != nil {
-		s.log.Warn("a reply could not be sent", "error", err)
+		s.log.Info("a reply came after the end of the session", "error", err)
 	}
 }

@@ -127,7 +127,7 @@ func (s *stream) receiveBatch(messages []message, size int) {
 // it returns the id to answer under; with neither a call nor a refusal there is
 // nothing to do.
 func (s *stream) admit(m message, b *batch) (*call, *schema.Error) {
-	if m.response {
+	if m.response && m.misspelt == "" {
 		s.log.Warn("a response was received, but nothing was asked")
 		return nil, nil
 	}

@@ -162,8 +162,9 @@ func (s *session) untilEnd(ctx context.Context, inputEnd <-chan struct{}) error 
 		go s.outbox.expectProgress(drainGrace)
 	case <-ctx.Done():
 		return lost(context.Cause(ctx))
-	case <-s.outbox.failed:
-		s.stream.cancelAll() // nobody would learn the outcome
+	case <-s.outbox.failed: // nobody would learn the outcome of anything
+		s.draining.Store(true)
+		s.stream.cancelAll()
 	}
 	return nil
 }
