@@ -40,7 +40,7 @@ test: build test-go test-node test-python ## run every test against the real bin
 
 .PHONY: test-go
 test-go:
-	$(GO) test -race ./...
+	$(GO) test -race -timeout 20m ./...
 
 .PHONY: test-node
 test-node: build node
