@@ -281,6 +281,29 @@ func TestFilesUnderLiveSidecars(t *testing.T) {
 	}
 }
 
+// A log is removed, and nobody makes a call before the sidecars end, or only one
+// that reads. They still have the log, and it goes into the database.
+func TestRemovedLogIsSaved(t *testing.T) {
+	t.Parallel()
+	for name, between := range map[string]func(l *ledger, s *sidecar){
+		"unnoticed":        func(*ledger, *sidecar) {},
+		"noticed by reads": func(l *ledger, s *sidecar) { l.look(s); l.look(s) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, first, second := newLedger(t)
+			remove("-wal")(l)
+			for _, s := range []*sidecar{first, second} {
+				between(l, s)
+				if status := s.end(); status != 0 {
+					t.Errorf("exit status %d", status)
+				}
+			}
+			l.kept()
+		})
+	}
+}
+
 // backUp makes a backup of the store.
 func (l *ledger) backUp() (path string) {
 	l.t.Helper()

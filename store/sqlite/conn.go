@@ -80,7 +80,7 @@ func (s *Store) uri(query url.Values) string {
 
 // close closes the connection, if that can do no harm.
 func (c *conn) close() {
-	if c.store.releaseFiles(c.holds) {
+	if c.store.releaseFiles(c) {
 		c.closeNow()
 	}
 }

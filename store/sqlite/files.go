@@ -32,6 +32,9 @@ type files struct {
 	holders int
 	// lost is why nothing is done any more, for as long as the process lives.
 	lost error
+	// unsaved says that the log is gone, and that what was acknowledged may be in
+	// it and nowhere else.
+	unsaved bool
 }
 
 // rememberFile takes the file that was opened for the one to be served.
@@ -117,6 +120,7 @@ func (s *Store) checkFiles(ctx context.Context, c *conn) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.lost != nil {
+		s.save(ctx, c)
 		return f.lost
 	}
 	now, err := look(s.path)
@@ -166,11 +170,8 @@ func (s *Store) checkLog(ctx context.Context, c *conn) error {
 	log, err := look(s.path + "-wal")
 	switch {
 	case err != nil || !log.same(f.log):
-		if c != nil {
-			// Nobody else can read the log that this process still has, so what was
-			// acknowledged goes into the database while it can.
-			_, _ = c.c.ExecContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)")
-		}
+		f.unsaved = true
+		s.save(ctx, c)
 		return s.replaced("-wal")
 	case log.size >= f.log.size, c != nil && c.logFits(ctx):
 		f.log = log
@@ -178,6 +179,19 @@ func (s *Store) checkLog(ctx context.Context, c *conn) error {
 		return s.cutOff("-wal")
 	}
 	return nil
+}
+
+// save moves a log that nobody else can read any more into the database, while a
+// connection still has it and the index is the right one.
+func (s *Store) save(ctx context.Context, c *conn) {
+	f := &s.files
+	if !f.unsaved || c == nil {
+		return
+	}
+	f.unsaved = false
+	if index, err := look(s.path + "-shm"); err == nil && index.same(f.index) && index.size >= f.index.size {
+		_, _ = c.c.ExecContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)") // it succeeds or nothing can be done
+	}
 }
 
 func (s *Store) replaced(ending string) error {
@@ -207,20 +221,21 @@ func (s *Store) holdFiles() {
 // releaseFiles is called before a connection is closed. It returns false if the
 // connection must be abandoned. Without the database at its place SQLite leaves
 // the log alone, so a connection can always be closed then.
-func (s *Store) releaseFiles(held bool) bool {
+func (s *Store) releaseFiles(c *conn) bool {
 	f := &s.files
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.lost == nil {
 		now, err := look(s.path)
 		if err == nil && now.same(f.database) {
-			f.lost = s.checkLog(context.Background(), nil)
+			f.lost = s.checkLog(context.Background(), c)
 		}
 	}
 	if f.lost != nil {
+		s.save(context.Background(), c)
 		return false
 	}
-	if held {
+	if c.holds {
 		f.holders--
 	}
 	if f.holders == 0 {
