@@ -191,8 +191,7 @@ func (l *ledger) failing(k *killings, n int, failure string) (told bool) {
 	inject := fmt.Sprintf("inject=%s:error=%s:when=%d", calls, failure, n)
 	cmd, _ := traced(l.t, []string{"-e", "trace=" + calls, "-e", inject}, k.program(l.t, serving(l.root)...))
 	s := launch(l.t, cmd)
-	s.write(`{"jsonrpc":"2.0","id":0,"method":"ping"}` + "\n")
-	if _, err := s.out.ReadBytes('\n'); err != nil {
+	if !s.begins() {
 		s.refusesToStart("E_STORE_")
 		return true
 	}

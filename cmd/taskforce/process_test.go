@@ -93,6 +93,17 @@ func (s *sidecar) write(text string) {
 	}
 }
 
+// begins asks a sidecar that may not start, and reports whether it answers. One
+// that has ended already cannot even be written to.
+func (s *sidecar) begins() bool {
+	s.t.Helper()
+	if _, err := io.WriteString(s.in, `{"jsonrpc":"2.0","id":0,"method":"ping"}`+"\n"); err != nil {
+		return false
+	}
+	_, err := s.out.ReadBytes('\n')
+	return err == nil
+}
+
 // send sends a request and returns its id.
 func (s *sidecar) send(method string, params any) int {
 	s.t.Helper()
