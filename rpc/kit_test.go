@@ -51,7 +51,7 @@ func newMemory(t *testing.T) *memory {
 	return m
 }
 
-// hold makes every write wait, before and inside its transaction, until release.
+// hold makes every transaction wait until release.
 func (m *memory) hold() (release func()) {
 	held := make(chan struct{})
 	m.mu.Lock()
@@ -120,6 +120,7 @@ func (m *memory) Read(ctx context.Context, fn func(store.Tx) error) error {
 	m.mu.Unlock()
 	m.count(&m.open, 1)
 	defer m.count(&m.open, -1)
+	<-m.gate()
 	return fn(&memoryTx{memory: m})
 }
 

@@ -66,6 +66,29 @@ func TestSessionCallsKeepTheOrder(t *testing.T) {
 	})
 }
 
+// A session that is told to end finishes what it has begun, in the reader too,
+// and refuses what comes later.
+func TestEndOfContextFinishesWhatHasBegun(t *testing.T) {
+	t.Parallel()
+	for name, begun := range map[string]string{"read": listing(1), "write": opening(1, "a")} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newMemory(t)
+				h := connect(t, s, rpc.Options{})
+				release := s.hold()
+				go h.write(begun)
+				synctest.Wait()
+				h.cancel(nil)
+				release()
+				if r := h.receive(); string(r.ID) != "1" || r.Error != nil {
+					t.Errorf("got %s %+v", r.ID, r.Error)
+				}
+				h.orderly()
+			})
+		})
+	}
+}
+
 // exit takes effect after the shutdown that is still queued before it.
 func TestExitAfterQueuedShutdown(t *testing.T) {
 	t.Parallel()

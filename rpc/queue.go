@@ -47,10 +47,14 @@ func (s *session) enqueue(c *call) bool {
 // goroutines a turn. It runs in the reader's goroutine and reports false for a
 // call that has to be queued.
 func (s *session) settle(c *call) bool {
-	switch {
-	case c.id == nil:
+	if c.id == nil {
 		s.contain(c, func() { s.notified(c) })
-	case s.draining.Load():
+		return true
+	}
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	switch {
+	case s.ended || s.draining.Load():
 		s.reply(c, nil, errShuttingDown())
 	case s.unfinished.Load() == 0 && c.op != nil && !c.op.spec.Is(schema.Mutates):
 		s.begin(c)
@@ -93,8 +97,8 @@ func (s *session) dispatch() {
 func (s *session) begin(c *call) {
 	s.contain(c, func() {
 		switch {
-		case c.ctx.Err() != nil:
-			s.reply(c, nil, c.ctx.Err())
+		case s.hostLost.Load(), c.ctx.Err() != nil:
+			s.reply(c, nil, context.Canceled)
 		case s.shutdown.Load():
 			s.reply(c, nil, errShuttingDown())
 		case c.op == nil:

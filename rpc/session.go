@@ -65,7 +65,8 @@ type session struct {
 	watches watches
 
 	queue chan *call
-	// gate guards ended, so that the queue is not closed under the reader.
+	// gate guards ended. The reader holds it while it begins or queues a call, so
+	// that neither is cut off by the end.
 	gate  sync.Mutex
 	ended bool
 	// unfinished counts calls that were queued and not yet replied to; while
@@ -77,8 +78,9 @@ type session struct {
 	prepared bool
 
 	// draining refuses what arrives from now on; shutdown refuses what was
-	// queued after the request of that name.
-	draining, shutdown atomic.Bool
+	// queued after the request of that name; hostLost begins nothing more,
+	// because nobody would learn the outcome.
+	draining, shutdown, hostLost atomic.Bool
 	exit               sync.Once
 	exited             chan struct{}
 }
@@ -162,9 +164,8 @@ func (s *session) untilEnd(ctx context.Context, inputEnd <-chan struct{}) error 
 		go s.outbox.expectProgress(drainGrace)
 	case <-ctx.Done():
 		return lost(context.Cause(ctx))
-	case <-s.outbox.failed: // nobody would learn the outcome of anything
-		s.draining.Store(true)
-		s.stream.cancelAll()
+	case <-s.outbox.failed:
+		s.loseHost()
 	}
 	return nil
 }
@@ -184,13 +185,21 @@ func (s *session) drain(cause error) {
 	s.draining.Store(true)
 	grace := drainGrace
 	if lost(cause) != nil {
-		s.stream.cancelAll()
+		s.loseHost()
 		grace = goneGrace
 	}
 	s.outbox.expectProgress(grace)
 }
 
-// endQueue lets the dispatcher finish what was queued and queues nothing more.
+// loseHost drops every call that has not begun.
+func (s *session) loseHost() {
+	s.draining.Store(true)
+	s.hostLost.Store(true)
+	s.stream.cancelAll()
+}
+
+// endQueue waits for what the reader has begun, and lets the dispatcher finish
+// what was queued; nothing more is begun or queued.
 func (s *session) endQueue() {
 	s.gate.Lock()
 	defer s.gate.Unlock()
