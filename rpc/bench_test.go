@@ -25,18 +25,17 @@ func BenchmarkRoundTrips(b *testing.B) {
 	if out, err := exec.Command("go", "build", "-o", raw, "../cmd/rawbench").CombinedOutput(); err != nil {
 		b.Fatalf("build rawbench: %v\n%s", err, out)
 	}
-	peers := []*peer{
-		newPeer(b, exec.CommandContext(b.Context(), sidecar, "serve", "--root", b.TempDir())),
-		newPeer(b, exec.CommandContext(b.Context(), raw, "echo")),
-	}
+	commands := [][]string{{sidecar, "serve", "--root", b.TempDir()}, {raw, "echo"}}
 	for _, depth := range []int{1, 64} {
 		b.Run(fmt.Sprintf("%d in flight", depth), func(b *testing.B) {
-			const rounds, each = 51, 50 * time.Millisecond
-			rates := make([][]float64, len(peers))
+			rates := make([][]float64, len(commands))
 			for range b.N {
-				for range rounds {
-					for i, p := range peers {
-						rates[i] = append(rates[i], p.rate(b, depth, each))
+				// Where the scheduler puts a process can matter tenfold, and it
+				// stays there: so each gets several processes.
+				const processes, rounds, each = 9, 7, 40 * time.Millisecond
+				for range processes {
+					for i, rate := range interleaved(b, commands, depth, rounds, each) {
+						rates[i] = append(rates[i], rate...)
 					}
 				}
 			}
@@ -48,6 +47,25 @@ func BenchmarkRoundTrips(b *testing.B) {
 	}
 }
 
+// interleaved starts the commands and measures them in turns.
+func interleaved(b *testing.B, commands [][]string, depth, rounds int, each time.Duration) [][]float64 {
+	b.Helper()
+	var peers []*peer
+	for _, command := range commands {
+		peers = append(peers, newPeer(b, exec.CommandContext(b.Context(), command[0], command[1:]...)))
+	}
+	rates := make([][]float64, len(peers))
+	for range rounds {
+		for i, p := range peers {
+			rates[i] = append(rates[i], p.rate(b, depth, each))
+		}
+	}
+	for _, p := range peers {
+		p.end()
+	}
+	return rates
+}
+
 func median(values []float64) float64 {
 	slices.Sort(values)
 	return values[len(values)/2]
@@ -55,8 +73,14 @@ func median(values []float64) float64 {
 
 // peer is a process that answers one line for each.
 type peer struct {
+	cmd *exec.Cmd
 	in  io.WriteCloser
 	out io.Reader
+}
+
+func (p *peer) end() {
+	p.in.Close()
+	_ = p.cmd.Wait() // it is not what is measured
 }
 
 func newPeer(b *testing.B, cmd *exec.Cmd) *peer {
@@ -72,11 +96,7 @@ func newPeer(b *testing.B, cmd *exec.Cmd) *peer {
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() {
-		in.Close()
-		_ = cmd.Wait() // it is not what is measured
-	})
-	return &peer{in, out}
+	return &peer{cmd, in, out}
 }
 
 // requests are lines with ids of their own, twice over, so that any few of them

@@ -81,8 +81,8 @@ type session struct {
 	// queued after the request of that name; hostLost begins nothing more,
 	// because nobody would learn the outcome.
 	draining, shutdown, hostLost atomic.Bool
-	exit               sync.Once
-	exited             chan struct{}
+	exit                         sync.Once
+	exited                       chan struct{}
 }
 
 // Serve answers the requests of one host from in on out, until the end of
