@@ -20,7 +20,7 @@ const (
 	DefaultMaxInFlight = 256
 	// unread is how many bytes of replies may wait for a host that does not
 	// read before nothing more is read or begun.
-	unread = 8 << 20
+	unread = 1 << 20
 	// drainGrace is how long a session that was told to end waits for a host
 	// that takes nothing of its last replies. A host that only closed its side
 	// has all the time it wants.

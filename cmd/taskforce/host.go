@@ -16,7 +16,7 @@ const (
 	lookInterval = 500 * time.Millisecond
 	// lastBreath is how long a sidecar may take to end when its host is gone. A
 	// transaction that has not committed by then is undone, as by any crash.
-	lastBreath = 400 * time.Millisecond
+	lastBreath = 300 * time.Millisecond
 )
 
 // hostInput is the standard input. It remembers its end, also when it is seen

@@ -31,7 +31,7 @@ func newServe() *cobra.Command {
 	}
 	f.register(cmd)
 	cmd.Flags().Var(intFlag(&f.maxFrame, "bytes", 1<<10, 1<<30), "max-frame", "largest request")
-	cmd.Flags().Var(intFlag(&f.maxInFlight, "requests", 1, 1<<16), "max-in-flight", "most requests in flight; past that nothing is read")
+	cmd.Flags().Var(intFlag(&f.maxInFlight, "requests", 1, 1<<16), "max-in-flight", "most requests in flight, of 64 MiB together; past that nothing is read")
 	cmd.Flags().Var(textFlag(&f.pinned.RunID, "key"), "run", "the only run that this pipe may name")
 	cmd.Flags().Var(roleFlag(&f.pinned.Role), "role", "the only role that this pipe may claim: lead or worker")
 	cmd.Flags().Var(textFlag(&f.pinned.SessionID, "key"), "session", "the only session that this pipe may claim")
