@@ -31,8 +31,9 @@
 // Room (room.go) is taken for each queued request and given back when its reply
 // is written; while there is none, nothing is read. While too many bytes of
 // replies wait, nothing is read and nothing begun. Only the reader and the
-// outbox ever block on the host, and neither holds a lock, a transaction or
-// room that another needs, so a session can end beside them (session.go).
+// outbox ever block in a read or write, and neither holds a lock, a transaction
+// or room that another needs, so a session can end beside them (session.go);
+// whoever else waits for the host is woken by the end.
 //
 // # Silence
 //

@@ -199,17 +199,14 @@ func callAll(after []func()) {
 	}
 }
 
-// waitRoom blocks while more than limit bytes wait to be written. It reports
+// waitRoom blocks while more than limit bytes, which is more than a piece, wait
+// to be written. It never writes, because a write may block for good. It reports
 // false when nothing will be written any more.
 func (o *outbox) waitRoom(limit int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for o.size > limit && o.err == nil && !o.closed {
-		if o.writing {
-			o.room.Wait()
-		} else {
-			o.write()
-		}
+		o.room.Wait()
 	}
 	return o.err == nil && !o.closed
 }

@@ -172,6 +172,7 @@ var stuckIn = map[string][]string{
 	"refusals":                 {"x", "y", "z"},
 	"answers of the outbox":    {request(1, "governor.runs", "{}"), opening(2, "a"), request(3, "governor.runs", "{}")},
 	"a batch":                  {"[" + request(1, "governor.runs", "{}") + "," + opening(2, "a") + "]"},
+	"the dispatcher":           append([]string{opening(1, "a")}, slices.Repeat([]string{request("null", "governor.runs", `{"limit":1000}`)}, 100)...),
 	"the bound on bytes":       slices.Repeat([]string{request("null", "governor.runs", `{"limit":1000}`)}, 100),
 	"the bound on requests":    slices.Repeat([]string{opening("null", "a")}, 600),
 	"a watch":                  {request(1, "governor.watch", `["run"]`)},
@@ -195,7 +196,10 @@ func TestEndsBesideHostThatDoesNotRead(t *testing.T) {
 					s := newMemory(t)
 					large(s)
 					h := connect(t, s, rpc.Options{MaxFrame: 1 << 20})
+					release := s.hold() // so that what follows a write is queued
 					go io.WriteString(h.in, strings.Join(lines, "\n")+"\n")
+					synctest.Wait()
+					release()
 					synctest.Wait()
 					s.change("run")
 					told := time.Now()
