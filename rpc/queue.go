@@ -88,7 +88,9 @@ func (s *session) notified(c *call) {
 // dispatch begins the queued calls one after another.
 func (s *session) dispatch() {
 	for c := range s.queue {
-		s.outbox.waitRoom(unread)
+		if !s.outbox.waitRoom(unread) {
+			s.loseHost()
+		}
 		s.begin(c)
 	}
 }
