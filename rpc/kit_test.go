@@ -78,6 +78,9 @@ func (m *memory) get(n *int) int {
 	return *n
 }
 
+// WriteNow implements [store.Store].
+func (m *memory) WriteNow(context.Context, func(store.Tx) error) (bool, error) { return false, nil }
+
 // Submit implements [store.Store].
 func (m *memory) Submit(ctx context.Context, fn func(store.Tx) error, done func(error)) {
 	m.count(&m.submitted, 1)

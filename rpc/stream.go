@@ -80,6 +80,12 @@ func (s *stream) ReadObject(v any) error {
 	}
 }
 
+// alone reports whether a call came alone: in no batch, and nothing after it has
+// arrived yet.
+func (s *stream) alone(c *call) bool {
+	return c.batch == nil && s.next == len(s.ready) && s.frames.in.Buffered() == 0
+}
+
 // receiveFrame reads one frame and answers what is wrong with it. It reports
 // false at the end of the input.
 func (s *stream) receiveFrame() bool {

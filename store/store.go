@@ -35,6 +35,11 @@ type Store interface {
 	// done must not block.
 	Submit(ctx context.Context, fn func(Tx) error, done func(error))
 
+	// WriteNow is Write for a caller that must not be kept waiting: if a write that
+	// was submitted before it is unfinished, or another process is writing, it
+	// does nothing and reports false. It may always do so.
+	WriteNow(ctx context.Context, fn func(Tx) error) (done bool, err error)
+
 	// Watch calls changed once at the beginning and then after commits of any
 	// process, this one included, until ctx ends; several commits may share one
 	// call. It returns when it can no longer tell: with nil after the end of ctx,

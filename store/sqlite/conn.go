@@ -22,6 +22,9 @@ type conn struct {
 	db    *sql.DB
 	c     *sql.Conn
 	stmts map[string]*sql.Stmt
+	// wal says that the file has a write-ahead log, and waiting that a statement
+	// waits for a lock, up to the busy timeout.
+	wal, waiting bool
 	// version is PRAGMA data_version when the facts below were last learnt.
 	version int64
 	// workflow says that the other writer's table of managed tasks exists.
@@ -50,7 +53,24 @@ func (s *Store) connect(ctx context.Context, readOnly bool) (*conn, error) {
 		db.Close()
 		return nil, classify(err, "the database %s cannot be opened", s.path)
 	}
-	return &conn{store: s, db: db, c: c, stmts: map[string]*sql.Stmt{}, version: -1}, nil
+	return &conn{store: s, db: db, c: c, stmts: map[string]*sql.Stmt{}, waiting: true, version: -1}, nil
+}
+
+// setWaiting says whether the next statements are to wait for a lock.
+func (c *conn) setWaiting(ctx context.Context, wait bool) error {
+	if wait == c.waiting {
+		return nil
+	}
+	timeout := c.store.options.BusyTimeout
+	if !wait {
+		timeout = 0
+	}
+	// Not prepared once: this pragma does its work while it is prepared.
+	if _, err := c.c.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout(%d)", timeout.Milliseconds())); err != nil {
+		return err
+	}
+	c.waiting = wait
+	return nil
 }
 
 // dsn spells the options of every connection. The driver applies the pragmas
@@ -161,6 +181,13 @@ func (c *conn) refresh(ctx context.Context) error {
 	c.hold()
 	if version == c.version {
 		return nil
+	}
+	if c.version < 0 { // an open connection keeps the mode of a file with a log
+		var mode string
+		if _, err := c.scan(ctx, "PRAGMA main.journal_mode", nil, &mode); err != nil {
+			return err
+		}
+		c.wal = mode == "wal"
 	}
 	var schemaVersion int64
 	var id string

@@ -39,7 +39,7 @@ type files struct {
 
 // rememberFile takes the file that was opened for the one to be served.
 func (s *Store) rememberFile() (err error) {
-	s.files.database, err = look(s.path)
+	s.files.database, err = lookWritten(s.path)
 	return classify(err, "the database cannot be examined")
 }
 
@@ -123,7 +123,7 @@ func (s *Store) checkFiles(ctx context.Context, c *conn) error {
 		s.save(ctx, c)
 		return f.lost
 	}
-	now, err := look(s.path)
+	now, err := lookWritten(s.path)
 	if err != nil || !now.same(f.database) {
 		return s.replaced("") // it may come back
 	}
@@ -134,7 +134,7 @@ func (s *Store) checkFiles(ctx context.Context, c *conn) error {
 	case now.size == 0 && f.database.size > 0:
 		f.lost = s.cutOff("") // and a new connection would delete the log
 		return f.lost
-	case now.written != f.database.written && f.index.known() && s.needsNoLog(ctx):
+	case !now.written.Equal(f.database.written) && f.index.known() && s.needsNoLog(ctx):
 		// Somebody may have moved the log into the database, as happens now and
 		// then. But a backup was copied over it.
 		f.lost = s.replaced("")

@@ -60,6 +60,21 @@ func (t *turn) close() {
 	}
 }
 
+// takeNow takes the turn if that needs no waiting. If it reports true, one give
+// follows.
+func (t *turn) takeNow() bool {
+	if t == nil {
+		return true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.late || !t.tryBoth() {
+		return false
+	}
+	t.writing, t.held = true, true
+	return true
+}
+
 // take waits for the turn, but no longer than turnWait, and not at all while an
 // earlier wait is still unanswered. Each take is followed by one give.
 func (t *turn) take() {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
+	"sync/atomic"
 
 	"github.com/dsh-taskforce/sidecar/schema"
 	"github.com/dsh-taskforce/sidecar/store"
@@ -30,13 +32,20 @@ type write struct {
 
 func (w *write) fail(err error) { w.err, w.decided = err, true }
 
-// writer owns the connection that writes. One goroutine runs it.
+// writer owns the connection that writes. Its goroutine serves what is queued;
+// while nothing is, a caller may write for itself, which saves waking two
+// goroutines for a commit that takes about as long.
 type writer struct {
-	store  *Store
-	turn   *turn
-	conn   *conn // nil after a failure, until the next batch opens it again
-	queue  chan *write
-	exited chan struct{}
+	store *Store
+	turn  *turn
+	queue chan *write
+	// unanswered counts the writes that were submitted and have no outcome yet.
+	unanswered atomic.Int64
+	exited     chan struct{}
+
+	// mu is held while a batch is served.
+	mu   sync.Mutex
+	conn *conn // nil after a failure, until the next batch opens it again
 }
 
 func (w *writer) start(s *Store) {
@@ -72,11 +81,44 @@ func (s *Store) Submit(ctx context.Context, fn func(store.Tx) error, done func(e
 		done(errClosed())
 		return
 	}
+	s.writer.unanswered.Add(1)
 	select {
 	case <-ctx.Done():
+		s.writer.unanswered.Add(-1)
 		done(ctx.Err())
 	case s.writer.queue <- &write{ctx: ctx, fn: fn, done: done}:
 	}
+}
+
+// WriteNow implements [store.Store].
+func (s *Store) WriteNow(ctx context.Context, fn func(store.Tx) error) (bool, error) {
+	s.open.RLock()
+	defer s.open.RUnlock()
+	if s.closed || s.options.ReadOnly {
+		return false, nil // Submit tells why
+	}
+	return s.writer.now(&write{ctx: ctx, fn: fn})
+}
+
+// now serves a write in the caller's goroutine, unless it would have to wait.
+func (w *writer) now(alone *write) (bool, error) {
+	if w.unanswered.Load() > 0 || !w.mu.TryLock() {
+		return false, nil
+	}
+	defer w.mu.Unlock()
+	// Without a log, a commit waits for readers.
+	if w.unanswered.Load() > 0 || w.conn == nil || !w.conn.wal || !w.turn.takeNow() {
+		return false, nil
+	}
+	defer w.turn.give()
+	w.commit([]*write{alone}, false)
+	if !alone.decided {
+		return false, nil
+	}
+	if err := failpoint("reply"); err != nil {
+		return true, err
+	}
+	return true, alone.err
 }
 
 // loop serves batches until the queue is closed and empty.
@@ -108,33 +150,48 @@ func (w *writer) batch(first *write) []*write {
 
 // serve decides every write of the batch and answers them.
 func (w *writer) serve(batch []*write) {
-	w.commit(batch)
+	w.decide(batch)
+	for _, member := range batch {
+		if err := failpoint("reply"); err != nil {
+			member.err = err
+		}
+		w.unanswered.Add(-1)
+		member.done(member.err)
+	}
+}
+
+func (w *writer) decide(batch []*write) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.commitInTurn(batch)
 	for _, member := range batch {
 		// What is still undecided shared a transaction that another member
 		// broke. Each gets one of its own, so that only the culprit fails.
 		if !member.decided {
-			w.commit([]*write{member})
+			w.commitInTurn([]*write{member})
 		}
 		if !member.decided {
 			member.fail(schema.Errorf(schema.ErrStoreIO, "the transaction was undone"))
 		}
 	}
-	for _, member := range batch {
-		if err := failpoint("reply"); err != nil {
-			member.err = err
-		}
-		member.done(member.err)
-	}
+}
+
+func (w *writer) commitInTurn(batch []*write) {
+	w.turn.take()
+	defer w.turn.give()
+	w.commit(batch, true)
 }
 
 // commit runs the batch in one transaction. Members that fail on their own are
 // decided at once; the others when the commit has succeeded or failed. If a
 // member breaks the transaction itself, it is decided and the others are not.
-func (w *writer) commit(batch []*write) {
+// If it is not to wait and another process is writing, nobody is decided.
+func (w *writer) commit(batch []*write, wait bool) {
 	ctx := context.Background() // a transaction that has begun runs to its end
-	w.turn.take()
-	defer w.turn.give()
-	c, err := w.begin(ctx)
+	c, err := w.begin(ctx, wait)
+	if !wait && isBusy(err) {
+		return
+	}
 	if err != nil {
 		failAll(batch, err)
 		return
@@ -180,7 +237,7 @@ func failAll(batch []*write, err error) {
 }
 
 // begin opens the write transaction, and the connection if there is none.
-func (w *writer) begin(ctx context.Context) (*conn, error) {
+func (w *writer) begin(ctx context.Context, wait bool) (*conn, error) {
 	if err := w.store.checkFiles(ctx, w.conn); err != nil {
 		w.disconnect()
 		return nil, err
@@ -197,6 +254,10 @@ func (w *writer) begin(ctx context.Context) (*conn, error) {
 		w.conn = c
 	}
 	c := w.conn
+	if err := c.setWaiting(ctx, wait); err != nil {
+		w.disconnect()
+		return nil, classify(err, "the database cannot be used")
+	}
 	if err := c.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
 		if !isBusy(err) {
 			w.disconnect()
