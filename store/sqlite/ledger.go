@@ -215,7 +215,7 @@ func (l *ledger) findUnaccounted(ctx context.Context, c *conn) error {
 	if err != nil {
 		return err
 	}
-	rows, err := stmt.QueryContext(ctx)
+	rows, err := stmt.query(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -248,7 +248,7 @@ func (l *ledger) readLater(ctx context.Context, c *conn) (same bool, err error) 
 	if err != nil {
 		return false, err
 	}
-	rows, err := stmt.QueryContext(ctx, l.row)
+	rows, err := stmt.query(ctx, []any{l.row})
 	if err != nil {
 		return false, err
 	}

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"github.com/dsh-taskforce/sidecar/schema"
@@ -79,7 +78,7 @@ func (t *tx) insert(query string, args ...any) (int64, error) {
 	if err != nil {
 		return 0, t.fail(err)
 	}
-	result, err := stmt.ExecContext(t.ctx, args...)
+	result, err := stmt.exec(t.ctx, args)
 	if err != nil {
 		return 0, t.fail(err)
 	}
@@ -97,7 +96,7 @@ func (t *tx) one(query string, args []any, into ...any) (bool, error) {
 }
 
 // all scans every row of a query, one by one.
-func (t *tx) all(query string, args []any, scan func(*sql.Rows) error) error {
+func (t *tx) all(query string, args []any, scan func(*rows) error) error {
 	if *t.broken != nil {
 		return *t.broken
 	}
@@ -105,7 +104,7 @@ func (t *tx) all(query string, args []any, scan func(*sql.Rows) error) error {
 	if err != nil {
 		return t.fail(err)
 	}
-	rows, err := stmt.QueryContext(t.ctx, args...)
+	rows, err := stmt.query(t.ctx, args)
 	if err != nil {
 		return t.fail(err)
 	}

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"database/sql"
 	"encoding/json"
 
 	"github.com/dsh-taskforce/sidecar/schema"
@@ -131,7 +130,7 @@ func (t *tx) reservation(scan func(...any) error) (*store.Reservation, error) {
 
 func (t *tx) reservationWhere(condition string, args ...any) (*store.Reservation, error) {
 	var found *store.Reservation
-	err := t.all("SELECT "+reservationColumns+" FROM governor_reservation WHERE "+condition, args, func(rows *sql.Rows) (err error) {
+	err := t.all("SELECT "+reservationColumns+" FROM governor_reservation WHERE "+condition, args, func(rows *rows) (err error) {
 		found, err = t.reservation(rows.Scan)
 		return err
 	})
@@ -190,7 +189,7 @@ func (t *tx) SaveReservation(r *store.Reservation) error {
 func (t *tx) Conflicts(key string, mode schema.Mode) ([]store.Conflict, error) {
 	const query = "SELECT h.resource_key, h.mode, " + executionColumns + " FROM governor_hold h JOIN governor_reservation r USING (reservation_id) WHERE h.resource_key = ? AND (h.mode = 'write' OR ? = 'write') ORDER BY r.rowid"
 	var list []store.Conflict
-	err := t.all(query, []any{key, mode}, func(rows *sql.Rows) error {
+	err := t.all(query, []any{key, mode}, func(rows *rows) error {
 		var c store.Conflict
 		err := rows.Scan(append([]any{&c.ResourceKey, &c.Mode}, executionFields(&c.Execution)...)...)
 		c.ReservationID = c.Execution.ReservationID
@@ -240,7 +239,7 @@ func (t *tx) Unaccounted() ([]store.Unaccounted, error) {
 		WHERE NOT EXISTS (SELECT 1 FROM governor_retry_charge c WHERE c.reservation_id = r.reservation_id)
 		ORDER BY r.rowid`
 	var list []store.Unaccounted
-	err := t.all(query, nil, func(rows *sql.Rows) error {
+	err := t.all(query, nil, func(rows *rows) error {
 		var u store.Unaccounted
 		defer func() { list = append(list, u) }()
 		return rows.Scan(&u.ReservationID, &u.TaskID, &u.Kind, &u.EvidenceGeneration, &u.Recorded, &u.Newest)

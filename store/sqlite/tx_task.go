@@ -1,8 +1,6 @@
 package sqlite
 
 import (
-	"database/sql"
-
 	"github.com/dsh-taskforce/sidecar/schema"
 	"github.com/dsh-taskforce/sidecar/store"
 )
@@ -49,7 +47,7 @@ func (t *tx) Tasks(run string, status schema.TaskStatus, page store.Page) ([]sch
 		args = []any{run, status, page.After, limit(page)}
 	}
 	var list []schema.Task
-	err := t.all(query, args, func(rows *sql.Rows) error {
+	err := t.all(query, args, func(rows *rows) error {
 		var row schema.Task
 		defer func() { list = append(list, row) }()
 		return rows.Scan(taskFields(&row)...)
@@ -69,7 +67,7 @@ func (t *tx) AppendTaskEvent(run string, e *schema.TaskEvent) (err error) {
 func (t *tx) TaskEvents(task int64, page store.Page) ([]schema.TaskEvent, error) {
 	const query = "SELECT id, task_id, action, role, session_id, from_status, to_status, evidence_generation, note, created_at FROM task_event WHERE task_id = ? AND id > ? ORDER BY id LIMIT ?"
 	var list []schema.TaskEvent
-	err := t.all(query, []any{task, page.After, limit(page)}, func(rows *sql.Rows) error {
+	err := t.all(query, []any{task, page.After, limit(page)}, func(rows *rows) error {
 		var e schema.TaskEvent
 		defer func() { list = append(list, e) }()
 		return rows.Scan(&e.ID, &e.TaskID, &e.Action, &e.Role, &e.SessionID, &e.From, &e.To, &e.EvidenceGeneration, &e.Note, &e.CreatedAt)
