@@ -46,6 +46,7 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 	}
 	keepFilesPrivate()
 	surviveBrokenPipes()
+	defer raiseHeap()()
 	log, flush := newLog(os.Stderr, f.verbose)
 	defer flush()
 	in := &hostInput{Reader: os.Stdin}
