@@ -59,7 +59,7 @@ func TestNoteOfCharges(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	s := openAt(t, root)
-	admitMany(t, s, chargedEvery+10)
+	admitMany(t, s, notedEvery+10)
 	s.Close()
 	if run, list := unaccounted(t, root); run || len(list) > 0 {
 		t.Fatalf("unaccounted %v: %v", run, list)
@@ -94,7 +94,7 @@ func TestNoteIsUndone(t *testing.T) {
 	t.Parallel()
 	s := openAt(t, t.TempDir())
 	defer s.Close()
-	admitMany(t, s, chargedEvery-1)
+	admitMany(t, s, notedEvery-1)
 	err := s.Write(context.Background(), func(tx store.Tx) error {
 		if err := admitTask(tx, 2, schema.New, schema.Read, 0); err != nil {
 			return err

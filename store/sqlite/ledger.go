@@ -37,6 +37,8 @@ const remembered = 100_000
 // runEntry is what is remembered of a run.
 type runEntry struct {
 	created int64
+	// unnoted counts the admissions since the note of the run.
+	unnoted int64
 	// current says that the rest is known too: it can change without a new
 	// row, so it does not outlive another connection's commit.
 	current bool
@@ -47,6 +49,8 @@ type runEntry struct {
 // taskEntry is what is remembered of a task's admissions.
 type taskEntry struct {
 	generation, rework, charged int64
+	// unnoted counts the admissions since the note of the task.
+	unnoted int64
 }
 
 func (l *ledger) forget() { *l = ledger{} }
@@ -114,6 +118,7 @@ func (l *ledger) inserted(row int64, r *schema.Reservation, c schema.RetryCharge
 		if r.Kind == schema.New {
 			entry.created++
 		}
+		entry.unnoted++
 		entry.usage.Active++
 		if r.Mode == schema.Write {
 			entry.usage.Writers++
@@ -171,42 +176,6 @@ func (l *ledger) begin(ctx context.Context, c *conn) error {
 		return err
 	}
 	return l.findUnaccounted(ctx, c)
-}
-
-// chargedEvery is after how many admissions one notes that every reservation
-// up to itself has a charge, so that a sidecar that starts need not look at
-// what is older.
-const chargedEvery = 256
-
-// noteCharged makes that note, as part of the admission in that row.
-func (t *tx) noteCharged(row int64, reservation string) error {
-	l := &t.conn.ledger
-	if row%chargedEvery != 0 || !l.known || len(l.unaccounted) > 0 {
-		return nil
-	}
-	const query = "INSERT INTO sidecar_meta (key, value) VALUES ('charged_up_to', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
-	return t.exec(query, reservation)
-}
-
-// everyoneCharged reports whether every reservation has a charge. What came
-// after the note is looked at one by one. Without a note it compares two counts:
-// a charge names its reservation by primary key, so equal counts mean that every
-// reservation has one (verify reports a charge whose reservation is gone).
-func (c *conn) everyoneCharged(ctx context.Context) (charged bool, err error) {
-	var row int64
-	const note = "SELECT rowid FROM governor_reservation WHERE reservation_id = (SELECT value FROM sidecar_meta WHERE key = 'charged_up_to')"
-	found, err := c.scan(ctx, note, nil, &row)
-	switch {
-	case err != nil:
-		return false, err
-	case found:
-		const later = "SELECT NOT EXISTS (SELECT 1 FROM governor_reservation r WHERE r.rowid > ? AND NOT EXISTS (SELECT 1 FROM governor_retry_charge c WHERE c.reservation_id = r.reservation_id))"
-		_, err = c.scan(ctx, later, []any{row}, &charged)
-	default:
-		const counts = "SELECT (SELECT count(*) FROM governor_reservation) = (SELECT count(*) FROM governor_retry_charge)"
-		_, err = c.scan(ctx, counts, nil, &charged)
-	}
-	return charged, err
 }
 
 func (l *ledger) findUnaccounted(ctx context.Context, c *conn) error {
@@ -274,8 +243,11 @@ func (l *ledger) readLater(ctx context.Context, c *conn) (same bool, err error) 
 // count adds a committed row of another connection.
 func (l *ledger) count(r laterRow) {
 	l.row, l.id = r.row, r.id
-	if entry, ok := l.runs[r.run]; ok && r.kind == schema.New {
-		entry.created++
+	if entry, ok := l.runs[r.run]; ok {
+		if r.kind == schema.New {
+			entry.created++
+		}
+		entry.unnoted++
 		l.runs[r.run] = entry
 	}
 	if entry, ok := l.tasks[r.task]; ok {
@@ -287,14 +259,14 @@ func (l *ledger) count(r laterRow) {
 }
 
 func (e taskEntry) plus(generation, rework, charge int64) taskEntry {
-	return taskEntry{max(e.generation, generation), max(e.rework, rework), e.charged + charge}
+	return taskEntry{max(e.generation, generation), max(e.rework, rework), e.charged + charge, e.unnoted + 1}
 }
 
 // expire forgets what another connection may have changed without a new row.
 func (l *ledger) expire() {
 	for run, entry := range l.runs {
 		if entry.current {
-			l.runs[run] = runEntry{created: entry.created}
+			l.runs[run] = runEntry{created: entry.created, unnoted: entry.unnoted}
 		}
 	}
 }

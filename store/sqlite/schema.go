@@ -40,11 +40,13 @@ var tables = []struct{ name, columns string }{
 		action TEXT NOT NULL, role TEXT NOT NULL, session_id TEXT NOT NULL, from_status TEXT, to_status TEXT NOT NULL,
 		evidence_generation INTEGER NOT NULL, note TEXT, created_at TEXT NOT NULL`},
 	{"sidecar_meta", `key TEXT PRIMARY KEY, value TEXT NOT NULL`},
+	{"sidecar_run_count", `run_id TEXT PRIMARY KEY, reservation_id TEXT NOT NULL, created INTEGER NOT NULL`},
+	{"sidecar_task_count", `task_id INTEGER PRIMARY KEY, generation INTEGER NOT NULL, rework_generation INTEGER NOT NULL, charged INTEGER NOT NULL`},
 }
 
 // indexes are the store's indexes: the other writer's, then ours. Its index on
 // run and state finds active work without the history; ours find one run's rows
-// without another's, and what counts without the rows. Each costs a page a write.
+// without another's. Each costs a page a write.
 var indexes = []string{
 	"CREATE INDEX IF NOT EXISTS idx_task_run_status ON task (run_id, status)",
 	"CREATE INDEX IF NOT EXISTS idx_governor_run ON governor_reservation(run_id, state)",
@@ -53,7 +55,6 @@ var indexes = []string{
 
 	"CREATE INDEX IF NOT EXISTS sidecar_task_run ON task(run_id)",
 	"CREATE INDEX IF NOT EXISTS sidecar_reservation_run ON governor_reservation(run_id)",
-	"CREATE INDEX IF NOT EXISTS sidecar_reservation_new ON governor_reservation(run_id) WHERE kind = 'new'",
 	"CREATE INDEX IF NOT EXISTS sidecar_audit_run ON governor_audit(run_id)",
 	"CREATE INDEX IF NOT EXISTS sidecar_audit_reserved ON governor_audit(reservation_id) WHERE action = 'reserve'",
 	"CREATE INDEX IF NOT EXISTS sidecar_event_task ON task_event(task_id)",
@@ -158,6 +159,7 @@ func (s *Store) upgradeSteps(ctx context.Context, c *conn) error {
 		}
 	}
 	steps = append(steps, indexes...)
+	steps = append(steps, firstNotes...)
 	for _, step := range steps {
 		if _, err := c.c.ExecContext(ctx, step); err != nil {
 			return err

@@ -44,8 +44,8 @@ func (t *tx) run(run string) (runEntry, error) {
 		return entry, nil
 	}
 	if !ok {
-		const created = "SELECT count(*) FROM governor_reservation INDEXED BY sidecar_reservation_new WHERE run_id = ? AND kind = 'new'"
-		if _, err := t.one(created, []any{run}, &entry.created); err != nil {
+		var err error
+		if entry, err = t.countCreated(run); err != nil {
 			return entry, err
 		}
 	}
@@ -80,8 +80,8 @@ func (t *tx) Admissions(task int64) (store.Admissions, error) {
 	}
 	entry, ok := t.conn.ledger.tasks[task]
 	if !ok {
-		const query = "SELECT coalesce(max(r.generation), 0), coalesce(max(c.rework_generation), 0), coalesce(sum(c.retry_charge), 0) FROM governor_reservation r LEFT JOIN governor_retry_charge c USING (reservation_id) WHERE r.task_id = ?"
-		if _, err := t.one(query, []any{task}, &entry.generation, &entry.rework, &entry.charged); err != nil {
+		var err error
+		if entry, err = t.countAdmissions(task); err != nil {
 			return store.Admissions{}, err
 		}
 		t.conn.ledger.setTask(task, entry)
@@ -159,7 +159,7 @@ func (t *tx) InsertReservation(r *store.Reservation, c schema.RetryCharge) error
 		return err
 	}
 	t.conn.ledger.inserted(row, &r.Reservation, c)
-	if err := t.noteCharged(row, r.ReservationID); err != nil {
+	if err := t.note(r); err != nil {
 		return err
 	}
 	for _, key := range r.Resources {

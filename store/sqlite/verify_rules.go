@@ -101,6 +101,16 @@ var rules = []rule{
 		`SELECT reservation_id FROM governor_reservation WHERE reservation_id NOT IN (SELECT reservation_id FROM governor_retry_charge)
 			AND rowid <= (SELECT n.rowid FROM governor_reservation n JOIN sidecar_meta ON n.reservation_id = value WHERE key = 'charged_up_to')`,
 		"its retry charge was noted, and no sidecar looks for it again"},
+	{&promise{"run_counts", Fault, "every noted count of a run's new executions agrees with its rows", "runs whose noted count of new executions is wrong"}, "sidecar_run_count",
+		`SELECT n.run_id, n.created, (SELECT coalesce(sum(r.kind = 'new'), 0) FROM governor_reservation r WHERE r.run_id = n.run_id AND r.rowid <= l.rowid) AS counted
+			FROM sidecar_run_count n JOIN governor_reservation l USING (reservation_id) WHERE n.created != counted`,
+		"%s executions are noted as new, but %s are"},
+	{&promise{"task_counts", Fault, "every noted sum of a task's admissions agrees with its rows", "tasks whose noted admissions are wrong"}, "sidecar_task_count",
+		`SELECT n.task_id, n.generation, n.rework_generation, n.charged FROM sidecar_task_count n
+			WHERE NOT EXISTS (SELECT 1 FROM governor_reservation r JOIN governor_retry_charge c USING (reservation_id)
+				WHERE r.task_id = n.task_id AND r.generation <= n.generation
+				HAVING max(r.generation) = n.generation AND max(c.rework_generation) = n.rework_generation AND sum(c.retry_charge) = n.charged)`,
+		"generation %s, rework generation %s and %s charges are noted, which is not what its rows tell"},
 	{&promise{"charge_reservation", Fault, "every retry charge has its reservation", "retry charges whose reservation is gone"}, "governor_retry_charge",
 		`SELECT reservation_id FROM governor_retry_charge WHERE reservation_id NOT IN (SELECT reservation_id FROM governor_reservation)`,
 		"there is no such reservation"},
