@@ -1,27 +1,36 @@
 package sqlite
 
 import (
+	"encoding/binary"
 	"os"
 	"sync"
 	"time"
 )
 
-// turnWait is the longest that a writer waits for its turn. A process that was
-// stopped while it holds the turn delays each other process once by this much.
-const turnWait = 250 * time.Millisecond
+const (
+	// turnWait is how long a writer waits while no turn is taken. A process that
+	// was stopped while it holds the turn delays each other process once by this much.
+	turnWait = 250 * time.Millisecond
+	// turnLook is how often a writer that waits looks whether turns are taken.
+	turnLook = turnWait / 5
+)
 
 // turn makes the processes that share a file take turns at writing, instead of
 // sleeping and trying again as SQLite does, which lets the busiest win. It is
 // two advisory locks on a file beside the database: *next* and *turn*. Whoever
 // wants the turn takes next, then turn, then gives next back; so a writer that
 // has just given up the turn queues behind the one that already has next. The
-// operating system releases both when a process dies.
+// operating system releases both when a process dies. Whoever has got the turn
+// counts it in the file, so that those who wait can tell a long queue, which they
+// stay in, from a turn that nobody gives back.
 //
 // The turn is a courtesy and no protection: BEGIN IMMEDIATE stays the
 // authority, and a writer that does not queue, or has waited for too long, is
 // as safe as any other.
 type turn struct {
 	file *os.File
+	// longest bounds the wait for a turn, however many are taken meanwhile.
+	longest time.Duration
 	// asked wakes the goroutine that waits for the locks: a blocked lock call
 	// can be neither timed nor woken, so the writer itself must not make it.
 	asked   chan struct{}
@@ -34,20 +43,21 @@ type turn struct {
 	writing, wanted, held, late bool
 }
 
-// The two locks are bytes of the file.
+// The two locks are bytes of the file, and so is the count of the turns.
 const (
 	nextByte = 0
 	turnByte = 1
+	countAt  = 8
 )
 
 // openTurn opens the lock file. Without one (a folder that cannot be written)
 // writers do not queue.
-func openTurn(path string) *turn {
+func openTurn(path string, longest time.Duration) *turn {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil
 	}
-	t := &turn{file: file, asked: make(chan struct{}, 1), granted: make(chan struct{}, 1)}
+	t := &turn{file: file, longest: longest, asked: make(chan struct{}, 1), granted: make(chan struct{}, 1)}
 	go t.loop()
 	return t
 }
@@ -72,11 +82,12 @@ func (t *turn) takeNow() bool {
 		return false
 	}
 	t.writing, t.held = true, true
+	t.count()
 	return true
 }
 
-// take waits for the turn, but no longer than turnWait, and not at all while an
-// earlier wait is still unanswered. Each take is followed by one give.
+// take waits for the turn while turns are taken, and not at all while an earlier
+// wait is still unanswered. Each take is followed by one give.
 func (t *turn) take() {
 	if t == nil {
 		return
@@ -88,25 +99,55 @@ func (t *turn) take() {
 		return
 	}
 	if t.held = t.tryBoth(); t.held {
+		t.count()
 		t.mu.Unlock()
 		return
 	}
 	t.wanted = true
 	t.mu.Unlock()
 	t.asked <- struct{}{}
-	timer := time.NewTimer(turnWait)
-	defer timer.Stop()
-	select {
-	case <-t.granted:
-	case <-timer.C:
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if t.wanted = false; t.held { // it came just now
-			<-t.granted
-			return
-		}
-		t.late = true
+	if t.await() {
+		return
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.wanted = false; t.held { // it came just now
+		<-t.granted
+		return
+	}
+	t.late = true
+}
+
+// await reports whether the turn came before turns have stopped to be taken.
+func (t *turn) await() bool {
+	ticker := time.NewTicker(turnLook)
+	defer ticker.Stop()
+	began, quiet, count := time.Now(), time.Duration(0), t.counted()
+	for quiet+turnLook < turnWait && time.Since(began) < t.longest {
+		select {
+		case <-t.granted:
+			return true
+		case <-ticker.C:
+		}
+		if now := t.counted(); now != count {
+			count, quiet = now, 0
+		} else {
+			quiet += turnLook
+		}
+	}
+	return false
+}
+
+// count says to the others that a turn was taken. If it cannot be written they
+// wait for less time than they could.
+func (t *turn) count() {
+	_, _ = t.file.WriteAt(binary.LittleEndian.AppendUint64(nil, t.counted()+1), countAt)
+}
+
+func (t *turn) counted() uint64 {
+	var text [8]byte
+	_, _ = t.file.ReadAt(text[:], countAt) // zero in a new file
+	return binary.LittleEndian.Uint64(text[:])
 }
 
 // give gives the turn back, if take got it.
@@ -152,6 +193,9 @@ func (t *turn) loop() {
 func (t *turn) arrived(locked bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if locked && (t.wanted || t.writing) {
+		t.count()
+	}
 	if t.wanted {
 		t.wanted, t.held = false, locked
 		t.granted <- struct{}{}

@@ -107,9 +107,9 @@ var rules = []rule{
 		"%s executions are noted as new, but %s are"},
 	{&promise{"task_counts", Fault, "every noted sum of a task's admissions agrees with its rows", "tasks whose noted admissions are wrong"}, "sidecar_task_count",
 		`SELECT n.task_id, n.generation, n.rework_generation, n.charged FROM sidecar_task_count n
-			WHERE NOT EXISTS (SELECT 1 FROM governor_reservation r JOIN governor_retry_charge c USING (reservation_id)
-				WHERE r.task_id = n.task_id AND r.generation <= n.generation
-				HAVING max(r.generation) = n.generation AND max(c.rework_generation) = n.rework_generation AND sum(c.retry_charge) = n.charged)`,
+			LEFT JOIN governor_reservation r ON r.task_id = n.task_id AND r.generation <= n.generation
+			LEFT JOIN governor_retry_charge c ON c.reservation_id = r.reservation_id
+			GROUP BY n.task_id HAVING max(r.generation) IS NOT n.generation OR max(c.rework_generation) IS NOT n.rework_generation OR sum(c.retry_charge) IS NOT n.charged`,
 		"generation %s, rework generation %s and %s charges are noted, which is not what its rows tell"},
 	{&promise{"charge_reservation", Fault, "every retry charge has its reservation", "retry charges whose reservation is gone"}, "governor_retry_charge",
 		`SELECT reservation_id FROM governor_retry_charge WHERE reservation_id NOT IN (SELECT reservation_id FROM governor_reservation)`,

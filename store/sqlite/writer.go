@@ -52,7 +52,7 @@ func (w *writer) start(s *Store) {
 	w.store = s
 	w.queue = make(chan *write, queued)
 	w.exited = make(chan struct{})
-	w.turn = openTurn(s.path + "-turn")
+	w.turn = openTurn(s.path+"-turn", s.options.BusyTimeout)
 	go w.loop()
 }
 

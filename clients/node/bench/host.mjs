@@ -38,7 +38,6 @@ process.once('message', async () => {
     for (let i = 0; performance.now() < end; i += 1) await cycle(governor, task, i);
   };
   await Promise.all(tasks.map(lane));
-  process.send({ times, busy });
-  process.disconnect();
+  process.send({ times, busy }, () => process.disconnect()); // not before all of it is sent
   await store.close();
 });

@@ -63,8 +63,14 @@ export class Sidecar {
     return this.#child.pid;
   }
 
+  /** Sends a frame, together with the others of this turn: what arrives at once shares a commit. */
   send(frame: string): void {
-    this.#child.stdin.write(frame);
+    const { stdin } = this.#child;
+    if (stdin.writableCorked === 0) {
+      stdin.cork();
+      process.nextTick(() => stdin.uncork());
+    }
+    stdin.write(frame);
   }
 
   /** Says whether this process and its pipes keep the host's event loop alive. */
