@@ -27,9 +27,10 @@ type conn struct {
 	db    *sql.DB
 	c     *sql.Conn
 	stmts map[string]*statement
-	// wal says that the file has a write-ahead log, and waiting that a statement
-	// waits for a lock, up to the busy timeout.
-	wal, waiting bool
+	// wal says that the file has a write-ahead log.
+	wal bool
+	// busyTimeout is how long a statement waits for a lock now.
+	busyTimeout time.Duration
 	// version is PRAGMA data_version when the facts below were last learnt.
 	version int64
 	// workflow says that the other writer's table of managed tasks exists.
@@ -58,24 +59,7 @@ func (s *Store) connect(ctx context.Context, readOnly bool) (*conn, error) {
 		db.Close()
 		return nil, classify(err, "the database %s cannot be opened", s.path)
 	}
-	return &conn{store: s, db: db, c: c, stmts: map[string]*statement{}, waiting: true, version: -1}, nil
-}
-
-// setWaiting says whether the next statements are to wait for a lock.
-func (c *conn) setWaiting(ctx context.Context, wait bool) error {
-	if wait == c.waiting {
-		return nil
-	}
-	timeout := c.store.options.BusyTimeout
-	if !wait {
-		timeout = 0
-	}
-	// Not prepared once: this pragma does its work while it is prepared.
-	if _, err := c.c.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout(%d)", timeout.Milliseconds())); err != nil {
-		return err
-	}
-	c.waiting = wait
-	return nil
+	return &conn{store: s, db: db, c: c, stmts: map[string]*statement{}, busyTimeout: s.options.BusyTimeout, version: -1}, nil
 }
 
 // dsn spells the options of every connection. The driver applies the pragmas
@@ -84,6 +68,7 @@ func (s *Store) dsn(readOnly bool) string {
 	query := url.Values{}
 	query.Add("_pragma", fmt.Sprintf("busy_timeout(%d)", s.options.BusyTimeout.Milliseconds()))
 	query.Add("_pragma", "synchronous(FULL)")
+	query.Add("_pragma", fmt.Sprintf("journal_size_limit(%d)", longLog))
 	query.Add("_pragma", "temp_store(MEMORY)")
 	query.Add("_pragma", "trusted_schema(OFF)")
 	switch {

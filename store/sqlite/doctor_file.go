@@ -96,8 +96,8 @@ func (e *examination) synchronous() (Level, string, error) {
 }
 
 // largeLog is the size of a write-ahead log that a reader must have kept from
-// being emptied for long: SQLite empties it at 4 MiB.
-const largeLog = 64 << 20
+// being begun anew for long.
+const largeLog = 4 * longLog
 
 func (e *examination) logSize() (Level, string, error) {
 	info, err := os.Stat(e.store.path + "-wal")
@@ -107,9 +107,19 @@ func (e *examination) logSize() (Level, string, error) {
 	case err != nil:
 		return "", "", err
 	case info.Size() > largeLog:
-		return Warning, fmt.Sprintf("%d MiB: some process has kept a read open for long", info.Size()>>20), nil
+		return Warning, fmt.Sprintf("%d MiB: %s a read open for long", info.Size()>>20, e.pinners()), nil
 	}
 	return Fine, fmt.Sprintf("%d KiB", info.Size()>>10), nil
+}
+
+// pinners names the processes that are reading in the log, as far as the
+// operating system tells.
+func (e *examination) pinners() string {
+	names, err := logReaders(e.store.path + "-shm")
+	if err != nil || len(names) == 0 {
+		return "some process has kept"
+	}
+	return strings.Join(names, " and ") + " may have kept"
 }
 
 func (e *examination) integrity() (Level, string, error) {

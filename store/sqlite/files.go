@@ -152,6 +152,13 @@ func (s *Store) checkFiles(ctx context.Context, c *conn) error {
 	return nil
 }
 
+// logLength is how long the log was when it was last looked at.
+func (s *Store) logLength() int64 {
+	s.files.mu.Lock()
+	defer s.files.mu.Unlock()
+	return s.files.log.size
+}
+
 // checkLog checks the log and its index. The index comes first: while it is not
 // the one that this process has in memory, SQLite must not touch anything.
 func (s *Store) checkLog(ctx context.Context, c *conn) error {
@@ -251,8 +258,9 @@ func (s *Store) releaseFiles(c *conn) bool {
 func (c *conn) logFits(ctx context.Context) bool {
 	const header, frameHeader = 32, 24
 	for range 3 {
-		var busy, frames, copied, page int64
-		if err := c.c.QueryRowContext(ctx, "PRAGMA wal_checkpoint(NOOP)").Scan(&busy, &frames, &copied); err != nil || frames <= 0 {
+		var page int64
+		frames, _ := c.logged(ctx)
+		if frames == 0 {
 			return true // there is no log, or whoever reads it next says what is wrong with it
 		}
 		if err := c.c.QueryRowContext(ctx, "PRAGMA page_size").Scan(&page); err != nil {
@@ -266,6 +274,16 @@ func (c *conn) logFits(ctx context.Context) bool {
 		}
 	}
 	return false
+}
+
+// logged is how many frames the log has and how many of them are copied; none
+// if there is no log.
+func (c *conn) logged(ctx context.Context) (frames, copied int64) {
+	var busy int64
+	if err := c.c.QueryRowContext(ctx, "PRAGMA wal_checkpoint(NOOP)").Scan(&busy, &frames, &copied); err != nil || frames < 0 {
+		return 0, 0
+	}
+	return frames, copied
 }
 
 // whole says that the database has all its pages, as a connection finds it that

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/dsh-taskforce/sidecar/schema"
+	"github.com/dsh-taskforce/sidecar/store"
 	"github.com/dsh-taskforce/sidecar/store/sqlite"
 	"go.uber.org/goleak"
 )
@@ -20,7 +21,11 @@ const childEnv = "TASKFORCE_TEST_CHILD"
 
 func TestMain(m *testing.M) {
 	if root := os.Getenv(childEnv); root != "" {
-		child(root)
+		if os.Getenv(childEnv+"_READING") != "" {
+			childReads(root)
+		} else {
+			child(root)
+		}
 		os.Exit(0)
 	}
 	goleak.VerifyTestMain(m)
@@ -45,6 +50,22 @@ func child(root string) {
 	case errors.As(err, &known):
 		fmt.Println(known.Code)
 	default:
+		fmt.Println(err)
+	}
+}
+
+// childReads keeps a read open until its input ends, and says when it has begun.
+func childReads(root string) {
+	s, err := sqlite.Open(context.Background(), root, sqlite.Options{})
+	if err == nil {
+		defer s.Close()
+		err = s.Read(context.Background(), func(tx store.Tx) error {
+			fmt.Println("reading")
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			return nil
+		})
+	}
+	if err != nil {
 		fmt.Println(err)
 	}
 }

@@ -39,6 +39,8 @@ type writer struct {
 	store *Store
 	turn  *turn
 	queue chan *write
+	// restarts is told of each commit.
+	restarts restarter
 	// unanswered counts the writes that were submitted and have no outcome yet.
 	unanswered atomic.Int64
 	exited     chan struct{}
@@ -53,10 +55,11 @@ func (w *writer) start(s *Store) {
 	w.queue = make(chan *write, queued)
 	w.exited = make(chan struct{})
 	w.turn = openTurn(s.path+"-turn", s.options.BusyTimeout)
+	w.restarts.start(w)
 	go w.loop()
 }
 
-// stop serves what was submitted and ends the goroutine.
+// stop serves what was submitted and ends the goroutines.
 func (w *writer) stop() {
 	close(w.queue)
 	<-w.exited
@@ -126,6 +129,7 @@ func (w *writer) loop() {
 	defer close(w.exited)
 	defer w.turn.close()
 	defer w.disconnect()
+	defer w.restarts.stop()
 	for first := range w.queue {
 		w.serve(w.batch(first))
 	}
@@ -216,6 +220,7 @@ func (w *writer) commit(batch []*write, wait bool) {
 	w.store.witness(c.added)
 	// A file that was taken away meanwhile may have taken the commit with it.
 	failAll(batch, uncertain(w.store.checkFiles(ctx, c)))
+	w.restarts.grown(w.store.logLength())
 }
 
 // uncertain adds to an error after the commit that nobody knows its outcome.
