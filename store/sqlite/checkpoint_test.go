@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/dsh-taskforce/sidecar/store"
 	"github.com/dsh-taskforce/sidecar/store/sqlite"
@@ -20,7 +21,7 @@ func TestLogIsBounded(t *testing.T) {
 	s := open(t, root, sqlite.Options{})
 	ctx, stop := context.WithCancel(t.Context())
 	var readers sync.WaitGroup
-	overlap(ctx, t, s, &readers)
+	readAllTheTime(ctx, t, s, &readers)
 	title := strings.Repeat("x", 256<<10)
 	const written = 128 << 20
 	for range written / len(title) {
@@ -39,29 +40,18 @@ func TestLogIsBounded(t *testing.T) {
 	}
 }
 
-// overlap makes two readers take turns, each of which ends its read only when the
-// other's has begun, until ctx ends.
-func overlap(ctx context.Context, t *testing.T, s store.Store, readers *sync.WaitGroup) {
+// readAllTheTime keeps reads open that overlap, each for much longer than a
+// write takes, until ctx ends.
+func readAllTheTime(ctx context.Context, t *testing.T, s store.Store, readers *sync.WaitGroup) {
 	t.Helper()
-	begun := [2]chan struct{}{make(chan struct{}), make(chan struct{})}
-	first := make(chan struct{})
-	for i := range begun {
+	const long = 100 * time.Millisecond
+	for range 3 {
 		readers.Go(func() {
 			for ctx.Err() == nil {
 				err := s.Read(context.Background(), func(store.Tx) error {
-					if i == 0 && first != nil {
-						close(first)
-						first = nil
-					} else {
-						select {
-						case begun[i] <- struct{}{}: // the other may end
-						case <-ctx.Done():
-						}
-					}
-					select {
-					case <-begun[1-i]:
-					case <-ctx.Done():
-					}
+					over, cancel := context.WithTimeout(ctx, long)
+					defer cancel()
+					<-over.Done()
 					return nil
 				})
 				if err != nil {
@@ -69,8 +59,5 @@ func overlap(ctx context.Context, t *testing.T, s store.Store, readers *sync.Wai
 				}
 			}
 		})
-		if i == 0 {
-			<-first
-		}
 	}
 }
