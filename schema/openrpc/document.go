@@ -109,9 +109,9 @@ func (r *reflector) describe(spec *Spec) openRPCMethod {
 		Mutates: spec.Is(Mutates), Composes: spec.Is(Composes), Resends: spec.Is(Resends),
 	}
 	if spec.Name != NativeAdapter.Name {
-		m.ParamsSchema = &reference{"#/components/schemas/" + typeName(spec.Params)}
+		m.ParamsSchema = &reference{"#/components/schemas/" + TypeName(spec.Params)}
 	}
-	definition := r.definitions[typeName(spec.Params)]
+	definition := r.definitions[TypeName(spec.Params)]
 	for pair := definition.Properties.Oldest(); pair != nil; pair = pair.Next() {
 		property := *pair.Value
 		m.Params = append(m.Params, descriptor{pair.Key, property.Description, slices.Contains(definition.Required, pair.Key), &property})

@@ -14,11 +14,6 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// NonBlank matches a string that ECMAScript's trim does not leave empty. The
-// class is written out because engines disagree about \s: U+FEFF is blank,
-// U+0085 is not.
-const NonBlank = "[^\\t\\n\\v\\f\\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]"
-
 const modulePath = "github.com/dsh-taskforce/sidecar"
 
 // enums lists the values of each type that the wire spells as an enumeration.
@@ -65,7 +60,7 @@ type reflector struct {
 func newReflector(moduleRoot string) (*reflector, error) {
 	r := &reflector{definitions: map[string]*jsonschema.Schema{}}
 	r.Anonymous = true
-	r.Namer = typeName
+	r.Namer = TypeName
 	r.Mapper = mapType
 	if err := r.AddGoComments(modulePath, filepath.Join(moduleRoot, "schema"), jsonschema.WithFullComment()); err != nil {
 		return nil, fmt.Errorf("read doc comments: %w", err)
@@ -90,8 +85,8 @@ func plainComment(text string) string {
 	return strings.Join(strings.Fields(docLink.ReplaceAllString(text, "$1")), " ")
 }
 
-// typeName names Call[ReserveInput] as ReserveParams and any other type as Go does.
-func typeName(t reflect.Type) string {
+// TypeName names a type in the document: Call[ReserveInput] is ReserveParams, any other type is named as in Go.
+func TypeName(t reflect.Type) string {
 	name := t.Name()
 	if _, argument, ok := strings.Cut(name, "["); ok {
 		input := argument[strings.LastIndex(argument, ".")+1 : len(argument)-1]
@@ -105,7 +100,7 @@ func mapType(t reflect.Type) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "string", Enum: values}
 	}
 	if _, ok := unions[t]; ok {
-		return &jsonschema.Schema{Ref: "#/$defs/" + typeName(t)}
+		return &jsonschema.Schema{Ref: "#/$defs/" + TypeName(t)}
 	}
 	switch t {
 	case reflect.TypeFor[int64]():
@@ -124,7 +119,7 @@ func (r *reflector) add(t reflect.Type) *jsonschema.Schema {
 		}
 		r.applyRules(t, map[reflect.Type]bool{})
 	}
-	return &jsonschema.Schema{Ref: "#/$defs/" + typeName(t)}
+	return &jsonschema.Schema{Ref: "#/$defs/" + TypeName(t)}
 }
 
 // addUnions defines every union and its members.
@@ -134,7 +129,7 @@ func (r *reflector) addUnions() {
 		for _, member := range members {
 			definition.OneOf = append(definition.OneOf, r.add(member))
 		}
-		r.definitions[typeName(union)] = definition
+		r.definitions[TypeName(union)] = definition
 	}
 }
 
@@ -148,7 +143,7 @@ func (r *reflector) applyRules(t reflect.Type, seen map[reflect.Type]bool) {
 		return
 	}
 	seen[t] = true
-	r.applyFieldRules(r.definitions[typeName(t)], t, seen)
+	r.applyFieldRules(r.definitions[TypeName(t)], t, seen)
 }
 
 func (r *reflector) applyFieldRules(definition *jsonschema.Schema, t reflect.Type, seen map[reflect.Type]bool) {
