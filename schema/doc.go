@@ -5,8 +5,17 @@
 // [Reservation], ...), the method table ([Methods]), and the error table
 // ([Codes]). The rest derives from these declarations. JSON Schemas are
 // reflected from the types, with their doc comments as descriptions, and
-// committed as generated/types.json; the OpenRPC document, the validators, the
-// dispatch of package rpc and the clients follow from the method table.
+// committed as part of generated/openrpc.json (package openrpc, below this one);
+// the validators, the dispatch of package rpc and the clients follow from it and
+// the method table.
+//
+// Parameters are validated by code of this package (subschema.go, validate.go)
+// and not by a library, because a sidecar is started for each host and answers
+// calls in microseconds. With santhosh-tekuri/jsonschema/v6, which compiles the
+// meta-schemas when the process begins and validates trees of `any`, spawn to
+// first reply took 13.7 ms and to bind the parameters of a reserve 14 µs and 133
+// allocations; without it 4.9 ms, and 4 µs and 5 allocations. The library remains
+// as the oracle of the tests: both must find the same violations.
 //
 // The package imports nothing of the project, so that every other package can
 // speak in its words.

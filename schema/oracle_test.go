@@ -16,7 +16,7 @@ import (
 	stdjson "encoding/json"
 )
 
-// The oracle: what a complete implementation of JSON Schema says about the same
+// The oracle is what a complete implementation of JSON Schema says about the same
 // document and parameters, in our words.
 
 // oracles holds what was compiled so far: nothing is compiled before a
@@ -51,13 +51,17 @@ func oracle(name string) *jsonschema.Schema {
 
 // judge returns every violation that the library finds, or nil.
 func (s *Spec) judge(params jsontext.Value) []Violation {
-	decoder := stdjson.NewDecoder(bytes.NewReader(params))
+	return judge(oracle(TypeName(s.Params)), params)
+}
+
+func judge(s *jsonschema.Schema, text jsontext.Value) []Violation {
+	decoder := stdjson.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	var value any
 	if err := decoder.Decode(&value); err != nil {
 		return []Violation{{Rule: "type", Message: "is not JSON"}}
 	}
-	err := oracle(TypeName(s.Params)).Validate(value)
+	err := s.Validate(value)
 	if err == nil {
 		return nil
 	}
@@ -66,7 +70,7 @@ func (s *Spec) judge(params jsontext.Value) []Violation {
 		return []Violation{{Rule: "schema", Message: "cannot be validated"}}
 	}
 	violations := flatten(broken, nil)
-	slices.SortStableFunc(violations, func(a, b Violation) int { return strings.Compare(a.Pointer, b.Pointer) })
+	sortViolations(violations)
 	return violations
 }
 

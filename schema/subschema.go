@@ -78,19 +78,6 @@ func parseSubschema(text jsontext.Value) (*subschema, error) {
 	return s, json.Unmarshal(text, s, json.RejectUnknownMembers(true))
 }
 
-// definitions finds the schemas in the document, and does not read them yet.
-var definitions = sync.OnceValue(func() map[string]jsontext.Value {
-	var document struct {
-		Components struct {
-			Schemas map[string]jsontext.Value `json:"schemas"`
-		} `json:"components"`
-	}
-	if err := json.Unmarshal(OpenRPC, &document); err != nil {
-		panic("schema: embedded document: " + err.Error())
-	}
-	return document.Components.Schemas
-})
-
 // resolve puts definitions in the place of references, all the way down, and
 // refuses what the validator would not check.
 func (s *subschema) resolve() (err error) {

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
 )
 
@@ -44,8 +46,48 @@ func TestValidatorAgreesWithTheLibrary(t *testing.T) {
 			}
 		}
 	}
+	for _, n := range []int{1, 255, 256, 257} {
+		agree(t, Transaction.Spec, `{"calls":[`+strings.Repeat(`{"method":"m","params":[]},`, n-1)+`{"method":"m","params":{}}]}`)
+	}
 	for _, spec := range Methods {
 		agree(t, spec, `{"a/b~c":1,"":{},"input":{"":[]},"runId":1}`)
+	}
+}
+
+// TestValidatorAgreesOnRules: rules that no parameters have today, but may have tomorrow.
+func TestValidatorAgreesOnRules(t *testing.T) {
+	t.Parallel()
+	for i, text := range []string{
+		`{"type":"string","const":"x"}`, `{"type":"boolean","const":false}`, `{"type":"string","enum":["lead"]}`, `{"type":"string"}`, `{"type":"null"}`,
+		`{"type":"integer","minimum":-1,"maximum":0}`, `{"type":"integer"}`, `{"type":"number"}`, `{"type":"array"}`, `{"type":"object"}`,
+		`{"type":"array","items":{"type":"null"},"minItems":2}`, `{"type":"array","items":{"type":"string"},"maxItems":0}`,
+		`{"type":"object","properties":{"a/b~":{"type":"string"}},"additionalProperties":false,"required":["a/b~","kind"]}`,
+		`{"oneOf":[{"type":"null"},{"type":"boolean"},{"type":"array"}]}`,
+		`{"oneOf":[` +
+			`{"type":"object","properties":{"kind":{"type":"string","const":"done"}},"additionalProperties":false,"required":["kind"]},` +
+			`{"type":"object","properties":{"kind":{"type":"string","const":"terminal"},"outcome":{"type":"null"}},"additionalProperties":false,"required":["kind"]}]}`,
+	} {
+		s, err := parseSubschema(jsontext.Value(text))
+		if err != nil || unresolved(s) {
+			t.Fatalf("%s does not compile: %v", text, err)
+		}
+		document, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		url := fmt.Sprintf("test:///%d", i)
+		compiler := jsonschema.NewCompiler()
+		if err := compiler.AddResource(url, document); err != nil {
+			t.Fatal(err)
+		}
+		library := compiler.MustCompile(url)
+		for _, value := range spoilers {
+			got, err := s.validate("", jsontext.Value(value))
+			sortViolations(got)
+			if want := judge(library, jsontext.Value(value)); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s %s: %v\ngot  %q\nwant %q", text, value, err, got, want)
+			}
+		}
 	}
 }
 
