@@ -54,12 +54,13 @@ func (s *Spec) invalid(violations []Violation) *Error {
 
 // byName turns positional parameters into an object.
 func (s *Spec) byName(params jsontext.Value) (jsontext.Value, error) {
+	if len(params) == 0 {
+		return jsontext.Value("{}"), nil
+	}
 	switch params.Kind() {
 	case '{':
 		return params, nil
 	case '[':
-	case 0:
-		return jsontext.Value("{}"), nil
 	default:
 		return nil, s.invalid([]Violation{{Rule: "type", Message: "must be an object or an array"}})
 	}

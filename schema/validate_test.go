@@ -168,6 +168,7 @@ func FuzzValidate(f *testing.F) {
 	}
 	f.Add(GetSnapshot.Name, `{"run\u0049d":"\u00a0\ufeff","x":[{"y":1e400}]}`)
 	f.Add(Settle.Name, `{"input":{"proof":{"k\u0069nd":"t\u0065rminal","evidence":"\t"}}}`)
+	f.Add(Runs.Name, `A`)
 	f.Fuzz(func(t *testing.T, method, params string) {
 		spec := Lookup(method)
 		if spec == nil || unbounded.MatchString(params) || len(params) > 1<<16 {
