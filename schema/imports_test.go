@@ -10,6 +10,8 @@ import (
 	"testing"
 )
 
+const modulePath = "github.com/dsh-taskforce/sidecar"
+
 // TestImportsGoOneWay: DESIGN.md, section 3.
 //
 //	schema  <-  store  <-  governor  <-  rpc  <-  cmd/taskforce        clients/gen -> schema
@@ -44,6 +46,25 @@ func TestImportsGoOneWay(t *testing.T) {
 			}
 			if strings.Contains(path, "jsonrpc2") && slices.Contains([]string{"schema", "store", "governor"}, from) {
 				t.Errorf("%s speaks JSON-RPC", p.ImportPath)
+			}
+		}
+	}
+}
+
+// TestSidecarStartsLean: what only the generator and the tests need would cost
+// every start of a sidecar more than the rest of it.
+func TestSidecarStartsLean(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("go", "list", "-deps", "./cmd/taskforce")
+	cmd.Dir = ".."
+	output, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	for path := range strings.FieldsSeq(string(output)) {
+		for _, heavy := range []string{"jsonschema", "yaml", "golang.org/x/text", "go/parser", "schema/openrpc"} {
+			if strings.Contains(path, heavy) && !strings.HasPrefix(path, "vendor/") {
+				t.Errorf("taskforce links %s", path)
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package schema
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -57,56 +58,57 @@ func decodeInteger(d *jsontext.Decoder, into *int64) error {
 
 // parseInteger reads a JSON number that denotes an integer of the wire.
 func parseInteger(text string) (int64, error) {
+	n, ok := parseIntegral(text)
+	switch {
+	case !ok:
+		return 0, fmt.Errorf("%s is not an integer", text)
+	case n > MaxInteger || n < -MaxInteger:
+		return 0, fmt.Errorf("%s is not a safe integer", text)
+	}
+	return n, nil
+}
+
+// parseIntegral reads a JSON number and reports whether it denotes an integer,
+// however it is spelt. One that is too large for n becomes the largest of its sign.
+func parseIntegral(text string) (n int64, ok bool) {
 	if !strings.ContainsAny(text, ".eE") {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n > MaxInteger || n < -MaxInteger {
-			return 0, fmt.Errorf("%s is not a safe integer", text)
-		}
-		return n, nil
+		n, _ = strconv.ParseInt(text, 10, 64) // out of range, it returns the bound
+		return n, true
 	}
-	mantissa, exponent, err := splitNumber(text)
-	if err != nil {
-		return 0, err
+	digits, exponent := splitNumber(text)
+	sign := strings.HasPrefix(digits, "-")
+	digits = strings.TrimLeft(strings.TrimPrefix(digits, "-"), "0")
+	significant := strings.TrimRight(digits, "0")
+	exponent += len(digits) - len(significant)
+	const longest = 18 // digits that always fit
+	switch {
+	case significant == "":
+		return 0, true
+	case exponent < 0:
+		return 0, false
+	case len(significant)+exponent > longest:
+		n = math.MaxInt64
+	default:
+		n, _ = strconv.ParseInt(significant+strings.Repeat("0", exponent), 10, 64)
 	}
-	return scaleInteger(mantissa, exponent)
+	if sign {
+		n = -n
+	}
+	return n, true
 }
 
 // splitNumber returns the digits of a JSON number without its point, and the
 // power of ten they are to be multiplied by.
-func splitNumber(text string) (digits string, exponent int, err error) {
+func splitNumber(text string) (digits string, exponent int) {
 	digits = text
 	if i := strings.IndexAny(text, "eE"); i >= 0 {
 		digits = text[:i]
-		if exponent, err = strconv.Atoi(text[i+1:]); err != nil {
-			return "", 0, fmt.Errorf("%s has an exponent out of range", text)
-		}
+		exponent, _ = strconv.Atoi(text[i+1:]) // out of range, it returns the bound
+		exponent = min(max(exponent, math.MinInt32), math.MaxInt32)
 	}
 	if whole, fraction, ok := strings.Cut(digits, "."); ok {
 		digits = whole + fraction
 		exponent -= len(fraction)
 	}
-	return digits, exponent, nil
-}
-
-func scaleInteger(digits string, exponent int) (int64, error) {
-	sign := strings.HasPrefix(digits, "-")
-	digits = strings.TrimLeft(strings.TrimPrefix(digits, "-"), "0")
-	trimmed := strings.TrimRight(digits, "0")
-	exponent += len(digits) - len(trimmed)
-	switch {
-	case trimmed == "":
-		return 0, nil
-	case exponent < 0:
-		return 0, fmt.Errorf("%se%d is not an integer", trimmed, exponent)
-	case len(trimmed)+exponent > 16:
-		return 0, fmt.Errorf("%se%d is not a safe integer", trimmed, exponent)
-	}
-	n, err := strconv.ParseInt(trimmed+strings.Repeat("0", exponent), 10, 64)
-	if err != nil || n > MaxInteger {
-		return 0, fmt.Errorf("%se%d is not a safe integer", trimmed, exponent)
-	}
-	if sign {
-		n = -n
-	}
-	return n, nil
+	return digits, exponent
 }

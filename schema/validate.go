@@ -2,257 +2,212 @@ package schema
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
-
-	stdjson "encoding/json"
 )
 
-// Names returns the members of the method's parameters in the order in which
-// they may be sent by position.
-func (s *Spec) Names() []string {
-	names := make([]string, 0, s.Params.NumField())
-	for i := range s.Params.NumField() {
-		name, _, _ := strings.Cut(s.Params.Field(i).Tag.Get("json"), ",")
-		names = append(names, name)
-	}
-	return names
+// validation walks once over the text of parameters, beside their schema.
+type validation struct {
+	buffer  bytes.Buffer
+	decoder jsontext.Decoder
+	// at is the JSON Pointer of the text in the parameters.
+	at         string
+	violations []Violation
 }
 
-// Bind reads the raw parameters of a call of the method into `into`, a pointer
-// to the method's parameter type. Parameters may be given by name or by
-// position, or be absent where nothing is required. It returns an [Error] of
-// the method's [Spec.InvalidCode] with the violations when they break the schema
-// or have too many members.
-func (s *Spec) Bind(params jsontext.Value, into any) error {
-	named, err := s.byName(params)
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+// validations keeps decoders for reuse, because one costs more than small parameters.
+var validations = sync.Pool{New: func() any { return new(validation) }}
+
+// validate returns every violation in the order of their pointers, or nil.
+func (s *Spec) validate(params jsontext.Value) []Violation {
+	violations, err := compile(TypeName(s.Params)).validate("", params)
+	if err != nil {
+		return []Violation{{Rule: "type", Message: "is not JSON"}}
+	}
+	sortViolations(violations)
+	return violations
+}
+
+func sortViolations(list []Violation) {
+	slices.SortStableFunc(list, func(a, b Violation) int { return strings.Compare(a.Pointer, b.Pointer) })
+}
+
+// validate returns the violations of a text that stands at the pointer. What
+// no schema speaks about, as duplicate members, is left to [Decode].
+func (s *subschema) validate(at string, text jsontext.Value) ([]Violation, error) {
+	v := validations.Get().(*validation)
+	defer validations.Put(v)
+	v.at, v.buffer = at, *bytes.NewBuffer(text) // the decoder reads it in place
+	v.decoder.Reset(&v.buffer, lenient)
+	err := v.value(s)
+	violations := v.violations
+	v.buffer, v.violations = bytes.Buffer{}, nil
+	return violations, err
+}
+
+var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
+// add notes a violation. As only the first are listed, the others need not be kept.
+func (v *validation) add(list ...Violation) {
+	v.violations = append(v.violations, list...)
+	if len(v.violations) > 20*maxViolations {
+		sortViolations(v.violations)
+		v.violations = v.violations[:maxViolations]
+	}
+}
+
+// broken notes that the value which was just read breaks a rule.
+func (v *validation) broken(rule, message string) {
+	v.add(Violation{v.pointer(), rule, message})
+}
+
+// pointer is where the value stands that was just read.
+func (v *validation) pointer() string { return v.at + string(v.decoder.StackPointer()) }
+
+// value reads the next value and checks it. A rule is named when its value has
+// been read, because only then does the decoder point to it.
+func (v *validation) value(s *subschema) error {
+	kind := v.decoder.PeekKind()
+	got := typeNames[kind]
+	if !s.accepts(got) {
+		return v.mistyped(s, got)
+	}
+	switch {
+	case s.forms != nil:
+		return v.union(s)
+	case got == "object" && s.Properties != nil:
+		return v.object(s)
+	case got == "array" && (s.Items != nil || s.MinItems != nil || s.MaxItems != nil):
+		return v.array(s)
+	case got == "object" || got == "array":
+		return v.decoder.SkipValue()
+	}
+	text, err := v.decoder.ReadValue()
 	if err != nil {
 		return err
 	}
-	if violations := overcrowded(named); violations != nil {
-		return s.invalid(violations)
-	}
-	if violations := s.validate(named); violations != nil {
-		return s.invalid(violations[:min(len(violations), maxViolations)])
-	}
-	if err := Decode(named, into); err != nil {
-		return s.invalid([]Violation{{Rule: "type", Message: "does not decode"}})
+	switch got {
+	case "string":
+		v.text(s, text)
+	case "number":
+		v.number(s, text)
+	default:
+		v.constant(s, text)
 	}
 	return nil
 }
 
-func (s *Spec) invalid(violations []Violation) *Error {
-	first := violations[0]
-	where := "the parameters"
-	if first.Pointer != "" {
-		where = first.Pointer
-	}
-	err := Errorf(s.InvalidCode(), "invalid parameters of %s: %s: %s", s.Name, where, first.Message)
-	err.Details = Details{Reason: ReasonParameters, Violations: violations}
-	return err
+// typeNames are the types of JSON Schema. What is no JSON has none.
+var typeNames = map[jsontext.Kind]string{
+	jsontext.KindNull: "null", jsontext.KindTrue: "boolean", jsontext.KindFalse: "boolean", jsontext.KindString: "string",
+	jsontext.KindNumber: "number", jsontext.KindBeginObject: "object", jsontext.KindBeginArray: "array",
 }
 
-// byName turns positional parameters into an object.
-func (s *Spec) byName(params jsontext.Value) (jsontext.Value, error) {
-	switch params.Kind() {
-	case '{':
-		return params, nil
-	case '[':
-	case 0:
-		return jsontext.Value("{}"), nil
-	default:
-		return nil, s.invalid([]Violation{{Rule: "type", Message: "must be an object or an array"}})
-	}
-	names, object := s.Names(), []byte{'{'}
-	given := 0
-	d := jsontext.NewDecoder(bytes.NewBuffer(params))
-	_, err := d.ReadToken()
-	for ; err == nil && d.PeekKind() != jsontext.KindEndArray; given++ {
-		var value jsontext.Value
-		if value, err = d.ReadValue(); given >= len(names) {
-			continue // only counted
-		}
-		if given > 0 {
-			object = append(object, ',')
-		}
-		object, _ = jsontext.AppendQuote(object, names[given])
-		object = append(append(object, ':'), value...)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if given > len(names) {
-		return nil, s.invalid([]Violation{{Pointer: fmt.Sprintf("/%d", len(names)), Rule: "maxItems",
-			Message: fmt.Sprintf("takes %d positional parameters, got %d", len(names), given)}})
-	}
-	return append(object, '}'), nil
+// accepts reports whether a value may have the type. Whether a number is an integer shows later.
+func (s *subschema) accepts(got string) bool {
+	return slices.Contains(s.types, got) || got == "number" && slices.Contains(s.types, "integer")
 }
 
-// validators holds what was compiled so far: nothing is compiled before a
-// method is first called.
-var validators struct {
-	sync.Mutex
-	compiler *jsonschema.Compiler
-	compiled map[string]*jsonschema.Schema
+// mistyped skips a value of a type that is not wanted.
+func (v *validation) mistyped(s *subschema, got string) error {
+	if err := v.decoder.SkipValue(); err != nil {
+		return err
+	}
+	v.broken("type", "got "+got+", want "+strings.Join(s.types, " or "))
+	return nil
 }
 
-const documentURL = "taskforce:///openrpc.json"
-
-func validator(name string) *jsonschema.Schema {
-	validators.Lock()
-	defer validators.Unlock()
-	if validators.compiler == nil {
-		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(OpenRPC))
+func (v *validation) object(s *subschema) error {
+	var room [16]bool
+	present := append(room[:0], make([]bool, len(s.Required))...)
+	if _, err := v.decoder.ReadToken(); err != nil {
+		return err
+	}
+	for v.decoder.PeekKind() != jsontext.KindEndObject {
+		quoted, err := v.decoder.ReadValue()
 		if err != nil {
-			panic("schema: embedded document: " + err.Error())
+			return err
 		}
-		validators.compiler = jsonschema.NewCompiler()
-		validators.compiled = map[string]*jsonschema.Schema{}
-		if err := validators.compiler.AddResource(documentURL, document); err != nil {
-			panic("schema: embedded document: " + err.Error())
+		var room [64]byte
+		name := unquote(room[:0], quoted)
+		for i := range present {
+			present[i] = present[i] || s.Required[i] == string(name)
+		}
+		if property := s.Properties[string(name)]; property != nil {
+			err = v.value(property)
+		} else {
+			v.broken("additionalProperties", "is not a known member")
+			err = v.decoder.SkipValue()
+		}
+		if err != nil {
+			return err
 		}
 	}
-	if validators.compiled[name] == nil {
-		validators.compiled[name] = validators.compiler.MustCompile(documentURL + "#/components/schemas/" + name)
+	if _, err := v.decoder.ReadToken(); err != nil {
+		return err
 	}
-	return validators.compiled[name]
+	for i, name := range s.Required {
+		if !present[i] {
+			v.add(Violation{v.pointer() + "/" + pointerEscapes.Replace(name), "required", "is required"})
+		}
+	}
+	return nil
 }
 
-// validate returns every violation, or nil.
-func (s *Spec) validate(params jsontext.Value) []Violation {
-	decoder := stdjson.NewDecoder(bytes.NewReader(params))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		return []Violation{{Rule: "type", Message: "is not JSON"}}
+func (v *validation) array(s *subschema) error {
+	if _, err := v.decoder.ReadToken(); err != nil {
+		return err
 	}
-	err := validator(typeName(s.Params)).Validate(value)
-	if err == nil {
-		return nil
-	}
-	var broken *jsonschema.ValidationError
-	if !errors.As(err, &broken) {
-		return []Violation{{Rule: "schema", Message: "cannot be validated"}}
-	}
-	violations := flatten(broken, nil)
-	slices.SortStableFunc(violations, func(a, b Violation) int { return strings.Compare(a.Pointer, b.Pointer) })
-	return violations
-}
-
-var english = message.NewPrinter(language.English)
-
-// flatten lists the leaves of a validation error.
-func flatten(e *jsonschema.ValidationError, into []Violation) []Violation {
-	if _, union := e.ErrorKind.(*kind.OneOf); union {
-		return flattenUnion(e, into)
-	}
-	for _, cause := range e.Causes {
-		into = flatten(cause, into)
-	}
-	if len(e.Causes) > 0 {
-		return into
-	}
-	pointer := pointerTo(e.InstanceLocation)
-	path := e.ErrorKind.KeywordPath()
-	rule := path[len(path)-1]
-	switch k := e.ErrorKind.(type) {
-	case *kind.AdditionalProperties:
-		for _, name := range k.Properties {
-			into = append(into, Violation{pointer + pointerTo([]string{name}), rule, "is not a known member"})
+	n := 0
+	for ; v.decoder.PeekKind() != jsontext.KindEndArray; n++ {
+		if err := v.value(s.Items); err != nil {
+			return err
 		}
-		return into
-	case *kind.Required:
-		for _, name := range k.Missing {
-			into = append(into, Violation{pointer + pointerTo([]string{name}), rule, "is required"})
-		}
-		return into
 	}
-	return append(into, Violation{pointer, rule, explain(e.ErrorKind)})
-}
-
-// explain says what is demanded. Bounds are spelled as JSON numbers, which the
-// library would print with separators and powers of ten.
-func explain(broken jsonschema.ErrorKind) string {
-	switch k := broken.(type) {
-	case *kind.Pattern:
-		return "must not be blank"
-	case *kind.Minimum:
-		return "must be at least " + k.Want.RatString()
-	case *kind.Maximum:
-		return "must be at most " + k.Want.RatString()
-	case *kind.MinItems:
-		return "must have at least " + items(k.Want)
-	case *kind.MaxItems:
-		return "must have at most " + items(k.Want)
+	if _, err := v.decoder.ReadToken(); err != nil {
+		return err
 	}
-	return broken.LocalizedString(english)
+	if s.MinItems != nil && n < *s.MinItems {
+		v.broken("minItems", "must have at least "+items(*s.MinItems))
+	}
+	if s.MaxItems != nil && n > *s.MaxItems {
+		v.broken("maxItems", "must have at most "+items(*s.MaxItems))
+	}
+	return nil
 }
 
 func items(n int) string {
 	if n == 1 {
 		return "1 item"
 	}
-	return fmt.Sprintf("%d items", n)
+	return strconv.Itoa(n) + " items"
 }
 
-// flattenUnion reports only the member of a union that `kind` chose, or that
-// no member has such a kind.
-func flattenUnion(e *jsonschema.ValidationError, into []Violation) []Violation {
-	at := pointerTo(e.InstanceLocation)
-	if mismatch := noBranchOfType(e); mismatch != nil {
-		return append(into, Violation{at, "type", mismatch.LocalizedString(english)})
+// union checks an object by the rules of the form that its `kind` chooses, so
+// that nobody reads how it breaks the others.
+func (v *validation) union(s *subschema) error {
+	text, err := v.decoder.ReadValue()
+	if err != nil {
+		return err
 	}
-	for _, branch := range e.Causes {
-		violations := flatten(branch, nil)
-		chosen := !slices.ContainsFunc(violations, func(v Violation) bool {
-			return v.Pointer == at+"/kind"
-		})
-		if chosen {
-			return append(into, violations...)
-		}
+	var chosen struct {
+		Kind string `json:"kind"`
 	}
-	return append(into, Violation{at + "/kind", "oneOf", "must choose one of the known forms"})
-}
-
-// noBranchOfType returns what types the members of a union want if the value
-// has none of them, else nil.
-func noBranchOfType(e *jsonschema.ValidationError) *kind.Type {
-	var mismatch *kind.Type
-	for _, branch := range e.Causes {
-		for len(branch.Causes) == 1 {
-			branch = branch.Causes[0]
-		}
-		wrong, ok := branch.ErrorKind.(*kind.Type)
-		if !ok || !slices.Equal(branch.InstanceLocation, e.InstanceLocation) {
-			return nil
-		}
-		if mismatch == nil {
-			mismatch = &kind.Type{Got: wrong.Got}
-		}
-		for _, want := range wrong.Want {
-			if !slices.Contains(mismatch.Want, want) {
-				mismatch.Want = append(mismatch.Want, want)
-			}
-		}
+	// Where `kind` is no string, none is chosen.
+	_ = json.Unmarshal(text, &chosen, lenient)
+	form := s.forms[chosen.Kind]
+	if form == nil {
+		v.add(Violation{v.pointer() + "/kind", "oneOf", "must choose one of the known forms"})
+		return nil
 	}
-	return mismatch
-}
-
-var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
-
-func pointerTo(location []string) string {
-	var b strings.Builder
-	for _, token := range location {
-		b.WriteString("/" + pointerEscapes.Replace(token))
-	}
-	return b.String()
+	violations, err := form.validate(v.pointer(), text)
+	v.add(violations...)
+	return err
 }

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/dsh-taskforce/sidecar/schema"
+	"github.com/dsh-taskforce/sidecar/schema/openrpc"
 	"github.com/invopop/jsonschema"
 )
 
@@ -43,7 +43,7 @@ type descriptor struct {
 
 // generate returns the text of every generated file by its path from the module's root folder.
 func generate(root string) (map[string][]byte, error) {
-	openRPC, err := schema.Generate(root)
+	openRPC, err := openrpc.Generate(root)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package schema
+package openrpc
 
 import (
 	"bytes"
@@ -6,24 +6,26 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/dsh-taskforce/sidecar/schema"
 )
 
 // TestGeneratedDocumentIsCurrent: the committed document is what the
-// declarations of this package say.
+// declarations of package schema say.
 func TestGeneratedDocumentIsCurrent(t *testing.T) {
 	t.Parallel()
-	want, err := Generate("..")
+	want, err := Generate("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile("generated/openrpc.json")
+	got, err := os.ReadFile("../generated/openrpc.json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
 		t.Error("generated/openrpc.json is out of date; run: go run ./clients/gen")
 	}
-	if !bytes.Equal(got, OpenRPC) {
+	if !bytes.Equal(got, schema.OpenRPC) {
 		t.Error("another document is embedded")
 	}
 }
@@ -44,7 +46,7 @@ func document(t *testing.T) (doc struct {
 	}
 }) {
 	t.Helper()
-	if err := json.Unmarshal(OpenRPC, &doc); err != nil {
+	if err := json.Unmarshal(schema.OpenRPC, &doc); err != nil {
 		t.Fatal(err)
 	}
 	return doc
@@ -53,11 +55,11 @@ func document(t *testing.T) (doc struct {
 func TestDocumentDescribesEverything(t *testing.T) {
 	t.Parallel()
 	doc := document(t)
-	if len(doc.Methods) != len(Methods) {
-		t.Errorf("%d methods, want %d", len(doc.Methods), len(Methods))
+	if len(doc.Methods) != len(schema.Methods) {
+		t.Errorf("%d methods, want %d", len(doc.Methods), len(schema.Methods))
 	}
 	for i, method := range doc.Methods {
-		if method.Name != Methods[i].Name || method.Description == "" {
+		if method.Name != schema.Methods[i].Name || method.Description == "" {
 			t.Errorf("method %d is %q: %q", i, method.Name, method.Description)
 		}
 		for _, param := range method.Params {
@@ -72,11 +74,11 @@ func TestDocumentDescribesEverything(t *testing.T) {
 			}
 		}
 	}
-	for name, schema := range doc.Components.Schemas {
-		if schema["description"] == nil && name != "NoParams" {
+	for name, definition := range doc.Components.Schemas {
+		if definition["description"] == nil && name != "NoParams" {
 			t.Errorf("%s is not described", name)
 		}
-		properties, _ := schema["properties"].(map[string]any)
+		properties, _ := definition["properties"].(map[string]any)
 		for member, property := range properties {
 			if property.(map[string]any)["description"] == nil {
 				t.Errorf("%s.%s is not described", name, member)
@@ -108,8 +110,8 @@ func TestDocumentIsSound(t *testing.T) {
 			}
 		}
 	}
-	for name, schema := range doc.Components.Schemas {
-		walk(name, schema)
+	for name, definition := range doc.Components.Schemas {
+		walk(name, definition)
 	}
 	for _, method := range doc.Methods {
 		if method.Result != nil {

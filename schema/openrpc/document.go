@@ -1,22 +1,18 @@
-package schema
+// Package openrpc reflects the declarations of package schema into the OpenRPC
+// document that the sidecar embeds. Only the generator imports it, because the
+// library behind it brings parsers of Go and YAML that no sidecar needs.
+package openrpc
 
 import (
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/dsh-taskforce/sidecar/schema"
 	"github.com/invopop/jsonschema"
 )
-
-// OpenRPC is the document that describes the service: every method with its
-// parameters, result and errors, and every type with its meaning. It is
-// generated ahead from the declarations of this package by [Generate].
-//
-//go:embed generated/openrpc.json
-var OpenRPC []byte
 
 type openRPC struct {
 	OpenRPC    string          `json:"openrpc"`
@@ -60,7 +56,7 @@ type reference struct {
 
 type components struct {
 	Schemas map[string]*jsonschema.Schema `json:"schemas"`
-	Errors  map[Code]openRPCError         `json:"errors"`
+	Errors  map[schema.Code]openRPCError  `json:"errors"`
 }
 
 type openRPCError struct {
@@ -70,28 +66,28 @@ type openRPCError struct {
 }
 
 // notifications are methods that never have a reply.
-var notifications = []string{Exit.Name, Cancel.Name}
+var notifications = []string{schema.Exit.Name, schema.Cancel.Name}
 
-// Generate reflects the declarations of this package, whose sources lie below
+// Generate reflects the declarations of package schema, whose sources lie below
 // the module's root folder, into the OpenRPC document.
 func Generate(moduleRoot string) ([]byte, error) {
 	r, err := newReflector(moduleRoot)
 	if err != nil {
 		return nil, err
 	}
-	doc := openRPC{OpenRPC: "1.3.2", Components: components{Errors: map[Code]openRPCError{}}}
+	doc := openRPC{OpenRPC: "1.3.2", Components: components{Errors: map[schema.Code]openRPCError{}}}
 	doc.Info.Title = "Taskforce sidecar"
 	doc.Info.Description = "One durable authority that says, before an agent is started: yes, there is room; or no, and why. JSON-RPC 2.0 over standard input and output."
-	doc.Info.Version = fmt.Sprintf("%d.0.0", Protocol)
+	doc.Info.Version = fmt.Sprintf("%d.0.0", schema.Protocol)
 	doc.Info.License.Name = "Apache-2.0"
-	for _, spec := range Methods {
+	for _, spec := range schema.Methods {
 		doc.Methods = append(doc.Methods, r.describe(spec))
 	}
 	r.addUnions()
-	r.add(reflect.TypeFor[ErrorData]())
-	r.add(reflect.TypeFor[ChangedParams]())
+	r.add(reflect.TypeFor[schema.ErrorData]())
+	r.add(reflect.TypeFor[schema.ChangedParams]())
 	doc.Components.Schemas = r.definitions
-	for _, spec := range Codes {
+	for _, spec := range schema.Codes {
 		data := map[string]any{"code": spec.Code, "retryable": spec.Retryable}
 		doc.Components.Errors[spec.Code] = openRPCError{spec.Number, spec.Doc, data}
 	}
@@ -102,16 +98,16 @@ func Generate(moduleRoot string) ([]byte, error) {
 	return append([]byte(strings.ReplaceAll(string(text), `"#/$defs/`, `"#/components/schemas/`)), '\n'), nil
 }
 
-func (r *reflector) describe(spec *Spec) openRPCMethod {
+func (r *reflector) describe(spec *schema.Spec) openRPCMethod {
 	r.add(spec.Params)
 	m := openRPCMethod{
 		Name: spec.Name, Description: spec.Doc, ParamStructure: "either", Params: []descriptor{},
-		Mutates: spec.Is(Mutates), Composes: spec.Is(Composes), Resends: spec.Is(Resends),
+		Mutates: spec.Is(schema.Mutates), Composes: spec.Is(schema.Composes), Resends: spec.Is(schema.Resends),
 	}
-	if spec.Name != NativeAdapter.Name {
-		m.ParamsSchema = &reference{"#/components/schemas/" + typeName(spec.Params)}
+	if spec.Name != schema.NativeAdapter.Name {
+		m.ParamsSchema = &reference{"#/components/schemas/" + schema.TypeName(spec.Params)}
 	}
-	definition := r.definitions[typeName(spec.Params)]
+	definition := r.definitions[schema.TypeName(spec.Params)]
 	for pair := definition.Properties.Oldest(); pair != nil; pair = pair.Next() {
 		property := *pair.Value
 		m.Params = append(m.Params, descriptor{pair.Key, property.Description, slices.Contains(definition.Required, pair.Key), &property})
@@ -119,7 +115,7 @@ func (r *reflector) describe(spec *Spec) openRPCMethod {
 	if !slices.Contains(notifications, spec.Name) {
 		m.Result = &descriptor{Name: "result", Schema: r.result(spec.Result)}
 	}
-	for _, code := range append([]Code{}, spec.Errors...) {
+	for _, code := range append([]schema.Code{}, spec.Errors...) {
 		m.Errors = append(m.Errors, reference{"#/components/errors/" + string(code)})
 	}
 	return m

@@ -1,4 +1,4 @@
-package schema
+package openrpc
 
 import (
 	"encoding/json"
@@ -10,40 +10,36 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dsh-taskforce/sidecar/schema"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/invopop/jsonschema"
 )
-
-// NonBlank matches a string that ECMAScript's trim does not leave empty. The
-// class is written out because engines disagree about \s: U+FEFF is blank,
-// U+0085 is not.
-const NonBlank = "[^\\t\\n\\v\\f\\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]"
 
 const modulePath = "github.com/dsh-taskforce/sidecar"
 
 // enums lists the values of each type that the wire spells as an enumeration.
 var enums = map[reflect.Type][]any{
-	reflect.TypeFor[Role]():         {Lead, Worker},
-	reflect.TypeFor[Mode]():         {Read, Write},
-	reflect.TypeFor[Kind]():         {New, Reuse, Retry},
-	reflect.TypeFor[State]():        {Reserved, Running, Unknown, Settled},
-	reflect.TypeFor[ProofKind]():    {NeverStarted, Terminal},
-	reflect.TypeFor[Outcome]():      {Succeeded, Failed, Cancelled},
-	reflect.TypeFor[ChargeSource](): {FromAdmission, FromLegacy},
-	reflect.TypeFor[HistoryView]():  {ViewReservations, ViewAudit, ViewRetryCharges},
-	reflect.TypeFor[LimitName]():    {LimitActive, LimitWriters, LimitCreated, LimitRetries},
-	reflect.TypeFor[Fence]():        {FenceReservation, FenceAdmission, FenceRework},
-	reflect.TypeFor[TaskStatus](): {TaskOpen, TaskClaimed, TaskSubmitted, TaskAccepted, TaskRejected,
-		TaskCancelled, TaskDone, TaskPartial, TaskFailed},
-	reflect.TypeFor[Code](): codeValues(),
-	reflect.TypeFor[Reason](): {ReasonTaskNotFound, ReasonReservationNotFound, ReasonCrossRun, ReasonOwner,
-		ReasonCapturedOwner, ReasonOperationKey, ReasonTerminalTask, ReasonActiveAdmission, ReasonAccounting,
-		ReasonWorkflow, ReasonUnowned, ReasonSession, ReasonState, ReasonProof, ReasonNotLead, ReasonLimits,
-		ReasonParameters, ReasonPinned, ReasonProtocol},
+	reflect.TypeFor[schema.Role]():         {schema.Lead, schema.Worker},
+	reflect.TypeFor[schema.Mode]():         {schema.Read, schema.Write},
+	reflect.TypeFor[schema.Kind]():         {schema.New, schema.Reuse, schema.Retry},
+	reflect.TypeFor[schema.State]():        {schema.Reserved, schema.Running, schema.Unknown, schema.Settled},
+	reflect.TypeFor[schema.ProofKind]():    {schema.NeverStarted, schema.Terminal},
+	reflect.TypeFor[schema.Outcome]():      {schema.Succeeded, schema.Failed, schema.Cancelled},
+	reflect.TypeFor[schema.ChargeSource](): {schema.FromAdmission, schema.FromLegacy},
+	reflect.TypeFor[schema.HistoryView]():  {schema.ViewReservations, schema.ViewAudit, schema.ViewRetryCharges},
+	reflect.TypeFor[schema.LimitName]():    {schema.LimitActive, schema.LimitWriters, schema.LimitCreated, schema.LimitRetries},
+	reflect.TypeFor[schema.Fence]():        {schema.FenceReservation, schema.FenceAdmission, schema.FenceRework},
+	reflect.TypeFor[schema.TaskStatus](): {schema.TaskOpen, schema.TaskClaimed, schema.TaskSubmitted, schema.TaskAccepted, schema.TaskRejected,
+		schema.TaskCancelled, schema.TaskDone, schema.TaskPartial, schema.TaskFailed},
+	reflect.TypeFor[schema.Code](): codeValues(),
+	reflect.TypeFor[schema.Reason](): {schema.ReasonTaskNotFound, schema.ReasonReservationNotFound, schema.ReasonCrossRun, schema.ReasonOwner,
+		schema.ReasonCapturedOwner, schema.ReasonOperationKey, schema.ReasonTerminalTask, schema.ReasonActiveAdmission, schema.ReasonAccounting,
+		schema.ReasonWorkflow, schema.ReasonUnowned, schema.ReasonSession, schema.ReasonState, schema.ReasonProof, schema.ReasonNotLead, schema.ReasonLimits,
+		schema.ReasonParameters, schema.ReasonPinned, schema.ReasonProtocol},
 }
 
 func codeValues() (values []any) {
-	for _, spec := range Codes {
+	for _, spec := range schema.Codes {
 		values = append(values, spec.Code)
 	}
 	return values
@@ -51,8 +47,8 @@ func codeValues() (values []any) {
 
 // unions lists the types whose wire form is one of several objects.
 var unions = map[reflect.Type][]reflect.Type{
-	reflect.TypeFor[Proof]():       {reflect.TypeFor[NeverStartedProof](), reflect.TypeFor[TerminalProof]()},
-	reflect.TypeFor[HistoryPage](): {reflect.TypeFor[ReservationsPage](), reflect.TypeFor[AuditPage](), reflect.TypeFor[RetryChargesPage]()},
+	reflect.TypeFor[schema.Proof]():       {reflect.TypeFor[schema.NeverStartedProof](), reflect.TypeFor[schema.TerminalProof]()},
+	reflect.TypeFor[schema.HistoryPage](): {reflect.TypeFor[schema.ReservationsPage](), reflect.TypeFor[schema.AuditPage](), reflect.TypeFor[schema.RetryChargesPage]()},
 }
 
 // reflector turns Go types into JSON Schemas that refer to each other by name.
@@ -61,11 +57,11 @@ type reflector struct {
 	definitions map[string]*jsonschema.Schema
 }
 
-// newReflector reads the doc comments of this package from the module's root folder.
+// newReflector reads the doc comments of package schema from the module's root folder.
 func newReflector(moduleRoot string) (*reflector, error) {
 	r := &reflector{definitions: map[string]*jsonschema.Schema{}}
 	r.Anonymous = true
-	r.Namer = typeName
+	r.Namer = schema.TypeName
 	r.Mapper = mapType
 	if err := r.AddGoComments(modulePath, filepath.Join(moduleRoot, "schema"), jsonschema.WithFullComment()); err != nil {
 		return nil, fmt.Errorf("read doc comments: %w", err)
@@ -90,26 +86,16 @@ func plainComment(text string) string {
 	return strings.Join(strings.Fields(docLink.ReplaceAllString(text, "$1")), " ")
 }
 
-// typeName names Call[ReserveInput] as ReserveParams and any other type as Go does.
-func typeName(t reflect.Type) string {
-	name := t.Name()
-	if _, argument, ok := strings.Cut(name, "["); ok {
-		input := argument[strings.LastIndex(argument, ".")+1 : len(argument)-1]
-		return strings.TrimSuffix(input, "Input") + "Params"
-	}
-	return name
-}
-
 func mapType(t reflect.Type) *jsonschema.Schema {
 	if values, ok := enums[t]; ok {
 		return &jsonschema.Schema{Type: "string", Enum: values}
 	}
 	if _, ok := unions[t]; ok {
-		return &jsonschema.Schema{Ref: "#/$defs/" + typeName(t)}
+		return &jsonschema.Schema{Ref: "#/$defs/" + schema.TypeName(t)}
 	}
 	switch t {
 	case reflect.TypeFor[int64]():
-		return &jsonschema.Schema{Type: "integer", Minimum: json.Number(strconv.Itoa(-MaxInteger)), Maximum: json.Number(strconv.Itoa(MaxInteger))}
+		return &jsonschema.Schema{Type: "integer", Minimum: json.Number(strconv.Itoa(-schema.MaxInteger)), Maximum: json.Number(strconv.Itoa(schema.MaxInteger))}
 	case reflect.TypeFor[jsontext.Value]():
 		return &jsonschema.Schema{}
 	}
@@ -124,7 +110,7 @@ func (r *reflector) add(t reflect.Type) *jsonschema.Schema {
 		}
 		r.applyRules(t, map[reflect.Type]bool{})
 	}
-	return &jsonschema.Schema{Ref: "#/$defs/" + typeName(t)}
+	return &jsonschema.Schema{Ref: "#/$defs/" + schema.TypeName(t)}
 }
 
 // addUnions defines every union and its members.
@@ -134,7 +120,7 @@ func (r *reflector) addUnions() {
 		for _, member := range members {
 			definition.OneOf = append(definition.OneOf, r.add(member))
 		}
-		r.definitions[typeName(union)] = definition
+		r.definitions[schema.TypeName(union)] = definition
 	}
 }
 
@@ -148,7 +134,7 @@ func (r *reflector) applyRules(t reflect.Type, seen map[reflect.Type]bool) {
 		return
 	}
 	seen[t] = true
-	r.applyFieldRules(r.definitions[typeName(t)], t, seen)
+	r.applyFieldRules(r.definitions[schema.TypeName(t)], t, seen)
 }
 
 func (r *reflector) applyFieldRules(definition *jsonschema.Schema, t reflect.Type, seen map[reflect.Type]bool) {
@@ -176,7 +162,7 @@ func applyRule(property *jsonschema.Schema, rule string) {
 		if property.Type == "array" {
 			property = property.Items
 		}
-		property.Pattern = NonBlank
+		property.Pattern = schema.NonBlank
 	case "const":
 		property.Enum = nil
 		property.Const = any(value)
