@@ -5,7 +5,7 @@ import "runtime"
 // heapFloor is how much more than the little that lives at a time is allocated
 // before the garbage collector runs, which would otherwise take a tenth of the
 // processor under load.
-const heapFloor = 8 << 20
+const heapFloor = 4 << 20
 
 // raiseHeap makes the collector think that so much more lives. The memory is
 // never touched, so that it takes none. It returns what gives it back.

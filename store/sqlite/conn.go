@@ -150,14 +150,14 @@ func (c *conn) scan(ctx context.Context, query string, args []any, into ...any) 
 	if err != nil {
 		return false, err
 	}
-	defer rows.Close()
+	defer rows.close()
 	if !rows.Next() {
 		return false, rows.Err()
 	}
 	if err := rows.Scan(into...); err != nil {
 		return false, rowError{err}
 	}
-	return true, rows.Close()
+	return true, nil
 }
 
 // refresh learns again, inside a transaction, what another process's commit

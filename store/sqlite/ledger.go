@@ -188,7 +188,7 @@ func (l *ledger) findUnaccounted(ctx context.Context, c *conn) error {
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
+	defer rows.close()
 	for rows.Next() {
 		var run string
 		if err := rows.Scan(&run); err != nil {
@@ -221,7 +221,7 @@ func (l *ledger) readLater(ctx context.Context, c *conn) (same bool, err error) 
 	if err != nil {
 		return false, err
 	}
-	defer rows.Close()
+	defer rows.close()
 	same = l.row == 0
 	for rows.Next() {
 		var r laterRow

@@ -53,7 +53,7 @@ func (s *statement) query(ctx context.Context, args []any) (*rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &rows{rows: r, values: make([]driver.Value, len(r.Columns()))}, nil
+	return &rows{rows: r, open: true, values: make([]driver.Value, len(r.Columns()))}, nil
 }
 
 // take converts the arguments to the few types that a driver takes.
@@ -79,6 +79,7 @@ func (s *statement) close() { _ = s.stmt.Close() }
 // rows are the rows that a statement returns, like [sql.Rows].
 type rows struct {
 	rows   driver.Rows
+	open   bool
 	values []driver.Value
 	err    error
 }
@@ -99,8 +100,14 @@ func (r *rows) Err() error {
 	return r.err
 }
 
-// Close ends the query, so that its statement can be used again.
-func (r *rows) Close() error { return r.rows.Close() }
+// close ends the query, so that its statement can be used again. What can fail
+// in it has failed in Next before, because nothing here commits on its own.
+func (r *rows) close() {
+	if r.open {
+		r.open = false
+		_ = r.rows.Close()
+	}
+}
 
 // Scan copies the columns of the row.
 func (r *rows) Scan(into ...any) error {

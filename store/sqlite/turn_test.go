@@ -55,7 +55,7 @@ func TestQueueIsNotLeft(t *testing.T) {
 	defer moves.Stop()
 	for range 3 * turnWait / turnLook { // as if one after another took a turn
 		<-moves.C
-		holder.count()
+		holder.countTurn()
 	}
 	select {
 	case <-over:

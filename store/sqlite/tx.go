@@ -108,7 +108,7 @@ func (t *tx) all(query string, args []any, scan func(*rows) error) error {
 	if err != nil {
 		return t.fail(err)
 	}
-	defer rows.Close()
+	defer rows.close()
 	for rows.Next() {
 		if err := scan(rows); err != nil {
 			return t.fail(rowError{err})

@@ -131,7 +131,7 @@ func (w *writer) loop() {
 	defer w.disconnect()
 	defer w.restarts.stop()
 	for first := range w.queue {
-		w.serve(w.batch(first))
+		w.serve(first)
 	}
 }
 
@@ -152,9 +152,9 @@ func (w *writer) batch(first *write) []*write {
 	return batch
 }
 
-// serve decides every write of the batch and answers them.
-func (w *writer) serve(batch []*write) {
-	w.decide(batch)
+// serve decides a write, and what has arrived with it, and answers them all.
+func (w *writer) serve(first *write) {
+	batch := w.decide(first)
 	for _, member := range batch {
 		if err := failpoint("reply"); err != nil {
 			member.err = err
@@ -164,26 +164,30 @@ func (w *writer) serve(batch []*write) {
 	}
 }
 
-func (w *writer) decide(batch []*write) {
+func (w *writer) decide(first *write) (batch []*write) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.commitInTurn(batch)
+	w.inTurn(func() {
+		batch = w.batch(first) // with those that came while it waited for its turn
+		w.commit(batch, true)
+	})
 	for _, member := range batch {
 		// What is still undecided shared a transaction that another member
 		// broke. Each gets one of its own, so that only the culprit fails.
 		if !member.decided {
-			w.commitInTurn([]*write{member})
+			w.inTurn(func() { w.commit([]*write{member}, true) })
 		}
 		if !member.decided {
 			member.fail(schema.Errorf(schema.ErrStoreIO, "the transaction was undone"))
 		}
 	}
+	return batch
 }
 
-func (w *writer) commitInTurn(batch []*write) {
+func (w *writer) inTurn(fn func()) {
 	w.turn.take()
 	defer w.turn.give()
-	w.commit(batch, true)
+	fn()
 }
 
 // commit runs the batch in one transaction. Members that fail on their own are
