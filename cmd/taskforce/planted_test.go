@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -17,15 +18,18 @@ import (
 // plantedVariable chooses the fault of a program that has all of them.
 const plantedVariable = "TASKFORCE_PLANTED"
 
-// faults are what to look for. Each is a change of one place of one file.
-var faults = []struct{ name, file, at, change string }{
-	{
-		"skip the writer check", "governor/reserve.go",
+// faults are what to look for. Each changes one file, at places that occur once.
+var faults = []struct {
+	name, file string
+	changes    []string // pairs of a place and what is put there
+}{
+	{"skip the writer check", "governor/reserve.go", []string{
 		`f.usage.Writers, 1, f.request.Mode == schema.Write`,
 		`f.usage.Writers, 1, f.request.Mode == schema.Write && !planted("skip the writer check")`,
-	},
-	{
-		"answer before the commit", "store/sqlite/writer.go",
+	}},
+	{"answer before the commit", "store/sqlite/writer.go", []string{
+		`if w.unanswered.Load() > 0 || !w.mu.TryLock() {`, // what is queued can be answered too early
+		`if planted("answer before the commit") || w.unanswered.Load() > 0 || !w.mu.TryLock() {`,
 		`err = c.exec(ctx, "COMMIT")`,
 		`for _, member := range batch {
 			if planted("answer before the commit") && !member.decided {
@@ -34,15 +38,14 @@ var faults = []struct{ name, file, at, change string }{
 			}
 		}
 		err = c.exec(ctx, "COMMIT")`,
-	},
-	{
-		"forget a hold", "store/sqlite/tx_governor.go",
+	}},
+	{"forget a hold", "store/sqlite/tx_governor.go", []string{
 		`const hold = "INSERT INTO governor_hold`,
 		`if key == r.Resources[len(r.Resources)-1] && planted("forget a hold") {
 			continue
 		}
 		const hold = "INSERT INTO governor_hold`,
-	},
+	}},
 }
 
 func TestPlantedFaultsAreCaught(t *testing.T) {
@@ -86,10 +89,14 @@ func plant(t *testing.T) (overlay string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Count(string(source), fault.at) != 1 {
-			t.Fatalf("%s has no longer the one place %q to plant a fault in", fault.file, fault.at)
+		changed := string(source)
+		for change := range slices.Chunk(fault.changes, 2) {
+			if strings.Count(changed, change[0]) != 1 {
+				t.Fatalf("%s has no longer the one place %q to plant a fault in", fault.file, change[0])
+			}
+			changed = strings.Replace(changed, change[0], change[1], 1)
 		}
-		put(fault.file, strings.Replace(string(source), fault.at, fault.change, 1))
+		put(fault.file, changed)
 		parts := strings.Split(filepath.ToSlash(filepath.Dir(fault.file)), "/")
 		put(filepath.ToSlash(filepath.Dir(fault.file))+"/planted.go", "package "+parts[len(parts)-1]+"\n\nimport \"os\"\n\n"+
 			"func planted(name string) bool { return os.Getenv(\""+plantedVariable+"\") == name }\n")
