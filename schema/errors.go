@@ -26,6 +26,7 @@ const (
 	ErrStoreReplaced Code = "E_STORE_REPLACED"
 	ErrStoreVersion  Code = "E_STORE_VERSION"
 	ErrStoreConfig   Code = "E_STORE_CONFIG"
+	ErrStoreUnknown  Code = "E_STORE_UNKNOWN"
 
 	ErrNotFound     Code = "E_NOT_FOUND"
 	ErrCrossRun     Code = "E_CROSS_RUN"
@@ -75,6 +76,7 @@ var Codes = []CodeSpec{
 	{ErrStoreReplaced, -32016, false, "The database, its log or its index was removed or swapped under the sidecar, or another ledger was restored over it."},
 	{ErrStoreVersion, -32017, false, "The store was written by a newer version."},
 	{ErrStoreConfig, -32018, false, "Bad options, or a file system that cannot keep locks."},
+	{ErrStoreUnknown, -32019, false, "The connection to the database was lost during the commit, so nobody knows whether the call took effect. Repeating a reserve, bind, markUnknown or settle finds out."},
 	{ErrNotFound, -32021, false, "No such task."},
 	{ErrCrossRun, -32022, false, "The task belongs to another run."},
 	{ErrTerminal, -32023, false, "The task is in a terminal state."},

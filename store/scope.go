@@ -1,0 +1,47 @@
+package store
+
+import "context"
+
+// Scope says what a write may touch, so that an engine which serves several
+// writes at once knows which of them must keep their order: two writes that
+// share nothing cannot tell which of them was first. A write without a scope
+// may touch everything.
+type Scope struct {
+	// Runs are the runs that the write changes. It must change no other.
+	Runs []string
+	// Resources are the keys that it asks for, and Shared says that it only reads them all.
+	Resources []string
+	Shared    bool
+	// Reservations are those that it changes, by which holds come and go.
+	Reservations []string
+}
+
+// Join is the scope of a write that does what both do.
+func (s Scope) Join(other Scope) Scope {
+	shared := s.Shared && other.Shared
+	switch {
+	case len(s.Resources) == 0:
+		shared = other.Shared
+	case len(other.Resources) == 0:
+		shared = s.Shared
+	}
+	return Scope{
+		Runs:         append(s.Runs[:len(s.Runs):len(s.Runs)], other.Runs...),
+		Resources:    append(s.Resources[:len(s.Resources):len(s.Resources)], other.Resources...),
+		Shared:       shared,
+		Reservations: append(s.Reservations[:len(s.Reservations):len(s.Reservations)], other.Reservations...),
+	}
+}
+
+type scopeKey struct{}
+
+// WithScope gives the writes that are submitted with the context a scope.
+func WithScope(ctx context.Context, s Scope) context.Context {
+	return context.WithValue(ctx, scopeKey{}, &s)
+}
+
+// ScopeOf returns the scope of a context, nil if it has none.
+func ScopeOf(ctx context.Context) *Scope {
+	s, _ := ctx.Value(scopeKey{}).(*Scope)
+	return s
+}
