@@ -1,6 +1,9 @@
 package store
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Scope says what a write may touch, so that an engine which serves several
 // writes at once knows which of them must keep their order: two writes that
@@ -18,19 +21,15 @@ type Scope struct {
 
 // Join is the scope of a write that does what both do.
 func (s Scope) Join(other Scope) Scope {
-	shared := s.Shared && other.Shared
-	switch {
-	case len(s.Resources) == 0:
-		shared = other.Shared
-	case len(other.Resources) == 0:
-		shared = s.Shared
+	if len(s.Resources) > 0 && len(other.Resources) > 0 {
+		s.Shared = s.Shared && other.Shared
+	} else {
+		s.Shared = s.Shared || other.Shared
 	}
-	return Scope{
-		Runs:         append(s.Runs[:len(s.Runs):len(s.Runs)], other.Runs...),
-		Resources:    append(s.Resources[:len(s.Resources):len(s.Resources)], other.Resources...),
-		Shared:       shared,
-		Reservations: append(s.Reservations[:len(s.Reservations):len(s.Reservations)], other.Reservations...),
-	}
+	s.Runs = slices.Concat(s.Runs, other.Runs)
+	s.Resources = slices.Concat(s.Resources, other.Resources)
+	s.Reservations = slices.Concat(s.Reservations, other.Reservations)
+	return s
 }
 
 type scopeKey struct{}

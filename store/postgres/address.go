@@ -19,6 +19,25 @@ const DefaultSchema = "taskforce"
 // says pool_max_conns. They are opened when they are needed.
 const connections = 10
 
+// application is what the connections of a sidecar call themselves, unless the
+// URL says application_name. It is spelt so that PostgreSQL keeps it as it is.
+func (a *address) application() string {
+	name := strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, "taskforce "+a.schema)
+	return name[:min(len(name), longestName)]
+}
+
+// name gives the connections a name for whoever looks at the server.
+func (a *address) name(text string) {
+	if _, named := a.pool.ConnConfig.RuntimeParams["application_name"]; !named {
+		a.pool.ConnConfig.RuntimeParams["application_name"] = text
+	}
+}
+
 // address is where a store is.
 type address struct {
 	pool *pgxpool.Config
@@ -66,19 +85,16 @@ func parseAddress(text string) (*address, error) {
 		a.pool.MaxConns = connections
 	}
 	a.pool.MaxConns = max(a.pool.MaxConns, 2) // a read must get through beside a write
-	if _, named := a.pool.ConnConfig.RuntimeParams["application_name"]; !named {
-		a.pool.ConnConfig.RuntimeParams["application_name"] = "taskforce"
-	}
 	return a, nil
 }
 
-// longestSchema is what PostgreSQL keeps of a name; it cuts longer ones silently.
-const longestSchema = 63
+// longestName is what PostgreSQL keeps of a name; it cuts longer ones silently.
+const longestName = 63
 
 func checkSchema(name string) error {
 	switch {
-	case name == "" || len(name) > longestSchema || strings.ContainsRune(name, 0):
-		return schema.Errorf(schema.ErrStoreConfig, "a schema name has 1 to %d bytes", longestSchema)
+	case name == "" || len(name) > longestName || strings.ContainsRune(name, 0):
+		return schema.Errorf(schema.ErrStoreConfig, "a schema name has 1 to %d bytes", longestName)
 	case strings.HasPrefix(name, "pg_"):
 		return schema.Errorf(schema.ErrStoreConfig, "PostgreSQL keeps schema names that begin with pg_ for itself")
 	}

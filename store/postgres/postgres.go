@@ -25,6 +25,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -41,6 +42,8 @@ const DefaultBusyTimeout = 5 * time.Second
 type Options struct {
 	// BusyTimeout bounds the wait for a lock and for a lost server; 0 means [DefaultBusyTimeout].
 	BusyTimeout time.Duration
+	// Application is what the connections call themselves; "" means a sidecar.
+	Application string
 	// ReadOnly opens an existing store without changing anything, not even its schema.
 	ReadOnly bool
 }
@@ -59,8 +62,8 @@ type Store struct {
 	news    news
 
 	// open guards closed: whoever submits holds it for reading.
-	open    sync.RWMutex
-	closed  bool
+	open   sync.RWMutex
+	closed bool
 	// life ends when the store closes.
 	life context.Context
 	end  context.CancelFunc
@@ -88,6 +91,7 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.name(cmp.Or(options.Application, a.application()))
 	s := &Store{address: a, options: options}
 	s.life, s.end = context.WithCancel(context.Background())
 	if err := s.connect(ctx); err != nil {

@@ -88,6 +88,9 @@ func (s *Store) Write(ctx context.Context, fn func(store.Tx) error) error {
 	return <-outcome
 }
 
+// WriteNow implements [store.Store]. A server is always waited for.
+func (s *Store) WriteNow(context.Context, func(store.Tx) error) (bool, error) { return false, nil }
+
 // Submit implements [store.Store]. Of writes with a scope only those keep their
 // order that could tell it.
 func (s *Store) Submit(ctx context.Context, fn func(store.Tx) error, done func(error)) {

@@ -44,7 +44,7 @@ func escapeAll(args []any) []any {
 		switch value := arg.(type) {
 		case string:
 			escaped[i] = escape(value)
-		case int64, bool, []byte, []int64:
+		case nil, int64, bool, []byte, []int64:
 			escaped[i] = value
 		default:
 			escaped[i] = escapeOther(reflect.ValueOf(arg))

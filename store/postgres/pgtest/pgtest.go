@@ -29,12 +29,11 @@ const patience = time.Minute
 
 // Server is one cluster and the process that serves it.
 type Server struct {
-	Dir  string
-	Port int
-	bin  string
-	args []string
-	cmd  *exec.Cmd
-	// standby holds the arguments of the connection to the primary.
+	Dir     string
+	Port    int
+	bin     string
+	args    []string
+	cmd     *exec.Cmd
 	schemas atomic.Int64
 }
 
@@ -71,10 +70,20 @@ func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	bin, err := binaries()
 	need(t, err)
-	s, err := create(bin, t.TempDir(), args...)
+	s, err := create(bin, folder(t), args...)
 	need(t, err)
-	t.Cleanup(func() { s.Kill() })
+	t.Cleanup(s.Kill)
 	return s
+}
+
+// folder is one that the servers' user can reach, unlike those of the testing package.
+func folder(t testing.TB) string {
+	dir, err := os.MkdirTemp("", "pgtest-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
 }
 
 // Stop ends the shared server. A package that uses it calls Stop after its tests.
