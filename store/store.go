@@ -64,6 +64,8 @@ type Identity struct {
 	Engine, EngineVersion string
 	// Location is where the store is, for people. It holds no secrets.
 	Location string
+	// Watching is how a watch learns of commits.
+	Watching schema.Watching
 }
 
 // Task is a task as its row has it.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/dsh-taskforce/sidecar/schema"
 	"github.com/dsh-taskforce/sidecar/store/postgres/pgtest"
@@ -26,18 +25,6 @@ func administer(t *testing.T, conn *pgx.Conn, statements ...string) {
 	}
 }
 
-// eventually waits until a query says yes.
-func eventually(t *testing.T, conn *pgx.Conn, query string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	for yes := false; !yes; {
-		if err := conn.QueryRow(ctx, query).Scan(&yes); err != nil {
-			t.Fatalf("%s: %v", query, err)
-		}
-	}
-}
-
 // provokeStoreUnknown takes the connection away from a commit that waits for a
 // standby which never comes. Repeating the call finds out what became of it.
 func provokeStoreUnknown(t *testing.T) {
@@ -47,11 +34,11 @@ func provokeStoreUnknown(t *testing.T) {
 	task := s.openTask("run", "")
 	admin := server.Connect(t, "taskforce")
 	administer(t, admin, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'", "SELECT pg_reload_conf()")
-	eventually(t, admin, "SELECT setting = 'nobody' FROM pg_settings WHERE name = 'synchronous_standby_names'")
+	pgtest.Eventually(t, admin, "SELECT setting = 'nobody' FROM pg_settings WHERE name = 'synchronous_standby_names'")
 
 	id := s.send(schema.Reserve.Name, reserving("run", task, 0, schema.Write, schema.New, "repo"))
 	const waiting = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
-	eventually(t, admin, "SELECT EXISTS (SELECT 1 "+waiting+")")
+	pgtest.Eventually(t, admin, "SELECT EXISTS (SELECT 1 "+waiting+")")
 	administer(t, admin, "SELECT pg_terminate_backend(pid) "+waiting)
 	s.receiveUntil(id)[id].refused(t, schema.ErrStoreUnknown)
 

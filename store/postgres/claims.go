@@ -58,7 +58,9 @@ func (c *claims) add(d *demand) {
 		c.keys[key] = true
 	}
 	for _, key := range d.shared {
-		c.keys[key] = c.keys[key]
+		if _, claimed := c.keys[key]; !claimed {
+			c.keys[key] = false
+		}
 	}
 }
 

@@ -103,8 +103,10 @@ func (s *Store) migrate(ctx context.Context) error {
 // one than this sidecar knows is an error.
 func (s *Store) version(ctx context.Context, conn *pgx.Conn) (int64, error) {
 	var known bool
-	const table = "SELECT to_regclass($1) IS NOT NULL"
-	if err := conn.QueryRow(ctx, table, s.query("@sidecar_meta")).Scan(&known); err != nil || !known {
+	// Not to_regclass: while it waited for a lock, its server process may have
+	// kept the memory that there is no such schema.
+	const table = "SELECT EXISTS (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = 'sidecar_meta')"
+	if err := conn.QueryRow(ctx, table, s.address.schema).Scan(&known); err != nil || !known {
 		return 0, lostIfClosed(conn, err)
 	}
 	var text string
@@ -176,6 +178,10 @@ func (s *Store) upgrade(ctx context.Context, conn *pgx.Conn) error {
 func (s *Store) identify(ctx context.Context) error {
 	s.identity.Engine = "postgresql"
 	s.identity.Location = s.address.location()
+	s.identity.Watching = schema.WatchPoll
+	if s.listens() {
+		s.identity.Watching = schema.WatchNotify
+	}
 	err := s.patiently(ctx, isTransient, func(ctx context.Context) error {
 		pooled, err := s.pool.Acquire(ctx)
 		if err != nil {

@@ -93,6 +93,8 @@ export interface Capabilities {
   max_in_flight: number;
   /** Whether `governor.watch` is served. */
   watch: boolean;
+  /** How a watch learns of commits: it is told of them, or it looks a few times a second. */
+  watch_by: Watching;
 }
 
 /** ChangedParams is the content of the notification `governor.changed`. */
@@ -987,6 +989,8 @@ export type TaskStatus =
   | 'done'
   | 'partial'
   | 'failed';
+
+export type Watching = 'notify' | 'poll';
 
 /** Every code that the sidecar answers, with its JSON-RPC number. */
 export const ERRORS: Readonly<Record<Code, { number: number; retryable: boolean }>> = {

@@ -24,16 +24,15 @@ import (
 // User is the superuser of every cluster, without a password.
 const User = "taskforce"
 
-// patience is how long a server may take to start or stop.
-const patience = time.Minute
-
 // Server is one cluster and the process that serves it.
 type Server struct {
-	Dir     string
-	Port    int
-	bin     string
-	args    []string
-	cmd     *exec.Cmd
+	Dir  string
+	Port int
+	bin  string
+	args []string
+	cmd  *exec.Cmd
+	// exited is closed when the process has ended.
+	exited  chan struct{}
 	schemas atomic.Int64
 }
 
@@ -147,8 +146,42 @@ func (s *Server) Tool(name string, args ...string) error {
 	return nil
 }
 
-// Start starts the server on its port, or at first on a free one.
+// Start starts the server on its port, or at first on a free one. What is left
+// of a server that was killed can be in the way for a moment.
 func (s *Server) Start() error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for {
+		if err := s.launch(); err != nil {
+			return err
+		}
+		up, stop := context.WithCancel(ctx)
+		go func() {
+			<-s.exited
+			stop()
+		}()
+		err := awaits(up, s.URL(""))
+		if err == nil || ctx.Err() != nil {
+			return s.explain(err)
+		}
+		select {
+		case <-ctx.Done():
+			return s.explain(err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func (s *Server) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	log, _ := os.ReadFile(s.Dir + ".log")
+	return fmt.Errorf("the server does not start: %w\n%s", err, log)
+}
+
+// launch starts the process.
+func (s *Server) launch() error {
 	var err error
 	if s.Port == 0 {
 		if s.Port, err = FreePort(); err != nil {
@@ -167,42 +200,72 @@ func (s *Server) Start() error {
 	if err := s.cmd.Start(); err != nil {
 		return err
 	}
-	return s.wait()
-}
-
-// wait waits until the server takes connections.
-func (s *Server) wait() error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	for {
-		conn, err := pgx.Connect(ctx, s.URL(""))
-		if err == nil {
-			return conn.Close(ctx)
-		}
-		select {
-		case <-ctx.Done():
-			log, _ := os.ReadFile(s.Dir + ".log")
-			return fmt.Errorf("the server does not start: %w\n%s", err, log)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+	cmd, exited := s.cmd, make(chan struct{})
+	s.exited = exited
+	go func() {
+		defer close(exited)
+		_ = cmd.Wait() // most are killed
+	}()
+	return nil
 }
 
 // Kill ends the server as a crash would, and waits for its end.
 func (s *Server) Kill() {
 	if s.cmd != nil {
-		_ = s.cmd.Process.Kill()
-		_ = s.cmd.Wait() // says that it was killed
-		s.cmd = nil
+		_ = s.cmd.Process.Kill() // an error if it has ended already
+		<-s.exited
 	}
+}
+
+// Disturb ends a process of the server that serves a sidecar, time and again
+// until ctx ends, whatever else becomes of the server.
+func (s *Server) Disturb(ctx context.Context, every time.Duration) {
+	const victim = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'taskforce%' AND application_name NOT IN ('taskforce copy', 'taskforce status') ORDER BY random() LIMIT 1"
+	var conn *pgx.Conn
+	for {
+		select {
+		case <-ctx.Done():
+			if conn != nil {
+				_ = conn.Close(context.WithoutCancel(ctx))
+			}
+			return
+		case <-time.After(every):
+		}
+		if conn == nil || conn.IsClosed() {
+			// While the server is away there is nothing to disturb.
+			conn, _ = pgx.Connect(ctx, s.URL(""))
+			continue
+		}
+		_, _ = conn.Exec(ctx, victim) // an error if the server has gone again
+	}
+}
+
+// KillBackend kills a process of the server that serves a client. The server
+// then ends all others and starts again.
+func (s *Server) KillBackend() error {
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, s.URL(""))
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	var pid int
+	const query = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() LIMIT 1"
+	if err := conn.QueryRow(ctx, query).Scan(&pid); err != nil {
+		return err
+	}
+	backend, err := os.FindProcess(pid)
+	if err != nil {
+		return err
+	}
+	return backend.Kill()
 }
 
 // Shutdown ends the server and everything that its clients are at.
 func (s *Server) Shutdown() error {
 	err := s.Tool("pg_ctl", "stop", "--pgdata", s.Dir, "--mode", "fast", "--wait")
 	if err == nil {
-		_ = s.cmd.Wait()
-		s.cmd = nil
+		<-s.exited
 	}
 	return err
 }

@@ -353,6 +353,9 @@ class Capabilities(TypedDict):
     watch: bool
     """Whether `governor.watch` is served."""
 
+    watch_by: Literal["notify", "poll"]
+    """How a watch learns of commits: it is told of them, or it looks a few times a second."""
+
 
 class ChangedParams(TypedDict):
     """ChangedParams is the content of the notification `governor.changed`."""
