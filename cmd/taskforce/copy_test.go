@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -20,7 +21,8 @@ func taskforce(t *testing.T, args ...string) (output string, status int) {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil {
-		if _, exited := err.(*exec.ExitError); !exited {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
 			t.Fatal(err)
 		}
 	}

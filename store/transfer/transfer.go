@@ -81,7 +81,7 @@ func inFile(ctx context.Context, s store.Exporter, fn func(*sqlite.Store) error)
 	if err != nil {
 		return &schema.Error{Code: schema.ErrStoreIO, Message: "there is no folder for the file to verify", Err: err}
 	}
-	defer os.RemoveAll(folder)
+	defer func() { _ = os.RemoveAll(folder) }() // what is left is nobody's store
 	// It lives for a moment only, so the kind of the file system does not matter.
 	file, err := sqlite.Open(ctx, folder, sqlite.Options{AllowNetworkFS: true})
 	if err != nil {

@@ -46,7 +46,7 @@ logfile = %s
 `, s.Port, port, filepath.Join(dir, "users"), connections, filepath.Join(dir, "log"))
 	need(t, os.WriteFile(filepath.Join(dir, "users"), []byte(`"`+User+`" ""`+"\n"), 0o644))
 	need(t, os.WriteFile(filepath.Join(dir, "ini"), []byte(config), 0o644))
-	cmd := exec.Command(binary, "-q", filepath.Join(dir, "ini"))
+	cmd := exec.CommandContext(context.Background(), binary, "-q", filepath.Join(dir, "ini"))
 	unprivileged(cmd)
 	need(t, cmd.Start())
 	t.Cleanup(func() {

@@ -137,7 +137,7 @@ func create(bin, dir string, args ...string) (*Server, error) {
 
 // Tool runs one of PostgreSQL's programs as the user who owns the cluster.
 func (s *Server) Tool(name string, args ...string) error {
-	cmd := exec.Command(filepath.Join(s.bin, name), args...)
+	cmd := exec.CommandContext(context.Background(), filepath.Join(s.bin, name), args...)
 	cmd.Dir = filepath.Dir(s.Dir)
 	unprivileged(cmd)
 	if output, err := cmd.CombinedOutput(); err != nil {
@@ -194,7 +194,7 @@ func (s *Server) launch() error {
 	}
 	defer log.Close()
 	args := append([]string{"-D", s.Dir, "-p", fmt.Sprint(s.Port), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="}, s.args...)
-	s.cmd = exec.Command(filepath.Join(s.bin, "postgres"), args...)
+	s.cmd = exec.CommandContext(context.Background(), filepath.Join(s.bin, "postgres"), args...)
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = filepath.Dir(s.Dir), log, log
 	unprivileged(s.cmd)
 	if err := s.cmd.Start(); err != nil {
@@ -295,7 +295,7 @@ func (s *Server) Connect(t testing.TB, schema string) *pgx.Conn {
 
 // FreePort is a port that nobody listens on.
 func FreePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, err
 	}
