@@ -23,6 +23,9 @@ type engine interface {
 	exec(statement string, args ...any) error
 	// workflow are the statements that put a task into the other writer's workflow.
 	workflow() []string
+	// undone lets the numbers of later tasks follow those of the kept ones, after
+	// a transaction was undone that had taken some.
+	undone() error
 	// gaps says that numbers of audit entries may be missing.
 	gaps() bool
 	close()
@@ -58,6 +61,8 @@ func (e *fileEngine) workflow() []string {
 	}
 }
 
+func (e *fileEngine) undone() error { return nil }
+
 func (e *fileEngine) gaps() bool { return false }
 
 func (e *fileEngine) close() { e.raw.Close() }
@@ -91,6 +96,10 @@ func (e *serverEngine) exec(statement string, args ...any) error {
 
 func (e *serverEngine) workflow() []string {
 	return []string{"INSERT INTO workflow (task_id) VALUES (?) ON CONFLICT DO NOTHING"}
+}
+
+func (e *serverEngine) undone() error {
+	return e.exec("SELECT setval(pg_get_serial_sequence('task', 'id'), max(id)) FROM task")
 }
 
 func (e *serverEngine) gaps() bool { return true }

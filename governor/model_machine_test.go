@@ -2,6 +2,7 @@ package governor_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -144,6 +145,7 @@ func (m *machine) transaction(s store.Store, calls []model.Call, answers []model
 	})
 	if err != nil {
 		m.real, m.modelled = real, modelled
+		err = errors.Join(err, m.engine.undone())
 	}
 	return results, failed, err
 }
