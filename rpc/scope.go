@@ -17,12 +17,19 @@ func scopeOf(params any) store.Scope {
 	switch p := params.(type) {
 	case *schema.ReserveParams:
 		scope.Resources, scope.Shared = p.Input.Resources, p.Input.Mode == schema.Read
+		scope.Tasks, scope.Operations = []int64{p.Input.TaskID}, []string{p.Input.OperationKey}
 	case *schema.BindParams:
 		scope.Reservations = []string{p.Input.ReservationID}
 	case *schema.MarkUnknownParams:
 		scope.Reservations = []string{p.Input.ReservationID}
 	case *schema.SettleParams:
 		scope.Reservations = []string{p.Input.ReservationID}
+	case *schema.ClaimParams:
+		scope.Tasks = []int64{p.Input.TaskID}
+	case *schema.TaskNoteParams:
+		scope.Tasks = []int64{p.Input.TaskID}
+	case *schema.RejectParams:
+		scope.Tasks = []int64{p.Input.TaskID}
 	}
 	return scope
 }

@@ -17,6 +17,10 @@ type Scope struct {
 	Shared    bool
 	// Reservations are those that it changes, by which holds come and go.
 	Reservations []string
+	// Tasks are those that it is about, and Operations the operation keys by which
+	// it admits. They touch nothing beyond the runs; an engine may read them ahead.
+	Tasks      []int64
+	Operations []string
 }
 
 // Join is the scope of a write that does what both do.
@@ -29,6 +33,8 @@ func (s Scope) Join(other Scope) Scope {
 	s.Runs = slices.Concat(s.Runs, other.Runs)
 	s.Resources = slices.Concat(s.Resources, other.Resources)
 	s.Reservations = slices.Concat(s.Reservations, other.Reservations)
+	s.Tasks = slices.Concat(s.Tasks, other.Tasks)
+	s.Operations = slices.Concat(s.Operations, other.Operations)
 	return s
 }
 

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -78,29 +79,40 @@ func (c *claims) meets(d *demand) bool {
 		slices.ContainsFunc(d.shared, func(key string) bool { return c.keys[key] })
 }
 
-// holdings remembers the keys of reservations that the process has come across.
+// holding is what never changes about a reservation: its task and its keys.
+type holding struct {
+	task int64
+	keys []string
+}
+
+// holdings remembers the reservations that the process has come across.
 type holdings struct {
 	mu    sync.Mutex
-	known map[string][]string
+	known map[string]holding
 }
 
 func (h *holdings) keys(reservation string) ([]string, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	keys, ok := h.known[reservation]
-	return keys, ok
+	known, ok := h.known[reservation]
+	return known.keys, ok
 }
 
-func (h *holdings) keep(learnt map[string][]string) {
+func (h *holdings) task(reservation string) (int64, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	known, ok := h.known[reservation]
+	return known.task, ok
+}
+
+func (h *holdings) keep(learnt map[string]holding) {
 	if len(learnt) == 0 {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.known == nil || len(h.known) > remembered {
-		h.known = map[string][]string{}
+		h.known = map[string]holding{}
 	}
-	for id, keys := range learnt {
-		h.known[id] = keys
-	}
+	maps.Copy(h.known, learnt)
 }

@@ -46,14 +46,17 @@ func (c *counted) keep(learnt map[string]count) {
 	maps.Copy(c.runs, learnt)
 }
 
+const activeOfRun = "SELECT count(*), count(*) FILTER (WHERE mode = 'write'), count(*) FILTER (WHERE state = 'unknown') FROM @governor_reservation WHERE run_digest = $1 AND state <> 'settled'"
+
 // Usage implements [store.Tx].
 func (t *tx) Usage(run string) (u store.Usage, err error) {
 	known, ok := t.counted[run]
 	if !ok {
 		known = t.store.counted.get(run)
 	}
-	const active = "SELECT count(*), count(*) FILTER (WHERE mode = 'write'), count(*) FILTER (WHERE state = 'unknown') FROM @governor_reservation WHERE run_digest = $1 AND state <> 'settled'"
-	t.queueRows(active, []any{digest(run)}, []any{&u.Active, &u.Writers, &u.Unknown}, func() error { return nil })
+	if _, err := t.one(activeOfRun, []any{digest(run)}, &u.Active, &u.Writers, &u.Unknown); err != nil {
+		return u, err
+	}
 	later, err := t.countLater(run, known)
 	if err == nil && later.gone { // this state does not have what was counted
 		later, err = t.countLater(run, count{})
@@ -71,18 +74,19 @@ type counting struct {
 	unaccounted, gone bool
 }
 
-// countLater goes on with a count from the row where it ended.
-func (t *tx) countLater(run string, known count) (c counting, err error) {
-	const query = `SELECT NOT ($2 = 0 OR EXISTS (SELECT 1 FROM @governor_reservation WHERE seq = $2 AND reservation_id = $3)),
+const laterOfRun = `SELECT NOT ($2 = 0 OR EXISTS (SELECT 1 FROM @governor_reservation WHERE seq = $2 AND reservation_id = $3)),
 			count(*) FILTER (WHERE r.kind = 'new'), coalesce(bool_or(c.reservation_id IS NULL), false),
 			max(r.seq), (array_agg(r.reservation_id ORDER BY r.seq DESC))[1]
 		FROM @governor_reservation r LEFT JOIN @governor_retry_charge c USING (reservation_id)
 		WHERE r.run_digest = $1 AND r.seq > $2`
+
+// countLater goes on with a count from the row where it ended.
+func (t *tx) countLater(run string, known count) (c counting, err error) {
 	var row *int64
 	var last *string
 	c.count = known
 	var created int64
-	_, err = t.one(query, []any{digest(run), known.row, known.reservation}, &c.gone, &created, &c.unaccounted, &row, &last)
+	_, err = t.one(laterOfRun, []any{digest(run), known.row, known.reservation}, &c.gone, &created, &c.unaccounted, &row, &last)
 	c.created += created
 	if row != nil && last != nil {
 		c.row, c.reservation = *row, *last

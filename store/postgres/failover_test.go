@@ -33,6 +33,9 @@ type load struct {
 	settled  map[string]int
 	unknown  int
 	progress chan struct{}
+	// failed is closed by the first host that gave up.
+	failed chan struct{}
+	once   sync.Once
 }
 
 func run(i int) string { return fmt.Sprintf("run %d", i) }
@@ -40,7 +43,8 @@ func run(i int) string { return fmt.Sprintf("run %d", i) }
 // startLoad opens the stores and begins.
 func startLoad(t *testing.T, n int, url string) *load {
 	t.Helper()
-	l := &load{t: t, end: make(chan struct{}), admitted: map[string]int{}, settled: map[string]int{}, progress: make(chan struct{}, 1)}
+	l := &load{t: t, end: make(chan struct{}), admitted: map[string]int{}, settled: map[string]int{}, progress: make(chan struct{}, 1), failed: make(chan struct{})}
+	t.Cleanup(l.group.Wait)
 	for i := range n {
 		// Whatever happens to the servers takes a few seconds at most.
 		s := open(t, url, postgres.Options{BusyTimeout: 20 * time.Second})
@@ -61,6 +65,8 @@ func (l *load) run(i int) {
 	for n := int64(0); ; n++ {
 		select {
 		case <-l.end:
+			return
+		case <-l.failed:
 			return
 		default:
 		}
@@ -84,7 +90,7 @@ func (l *load) insist(call func() error) {
 		switch err := call(); codeOf(err) {
 		case "":
 			if err != nil {
-				l.t.Error(err)
+				l.fail(err)
 			}
 			return
 		case schema.ErrStoreUnknown:
@@ -93,10 +99,15 @@ func (l *load) insist(call func() error) {
 			l.mu.Unlock()
 		case schema.ErrResourceBusy: // another run has the shared key
 		default:
-			l.t.Error(err)
+			l.fail(err)
 			return
 		}
 	}
+}
+
+func (l *load) fail(err error) {
+	l.t.Error(err)
+	l.once.Do(func() { close(l.failed) })
 }
 
 func (l *load) note(in map[string]int, id string) {
@@ -111,8 +122,13 @@ func (l *load) note(in map[string]int, id string) {
 
 // more waits for some more acknowledgements.
 func (l *load) more(n int) {
+	l.t.Helper()
 	for range n {
-		<-l.progress
+		select {
+		case <-l.progress:
+		case <-l.failed:
+			l.t.FailNow()
+		}
 	}
 }
 

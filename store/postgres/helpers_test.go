@@ -72,7 +72,7 @@ func addTask(s store.Store, run string) (*schema.Task, error) {
 
 // reserve makes the n-th admission of a task, from 0.
 func reserve(s store.Store, run string, task, n int64, kind schema.Kind, resources ...string) (*schema.Reservation, error) {
-	return write(s, run, store.Scope{Resources: resources}, governor.Reserve, schema.ReserveParams{RunID: run, Authority: lead, Input: schema.ReserveInput{
+	return write(s, run, store.Scope{Resources: resources, Tasks: []int64{task}, Operations: []string{fmt.Sprintf("task %d, admission %d", task, n)}}, governor.Reserve, schema.ReserveParams{RunID: run, Authority: lead, Input: schema.ReserveInput{
 		OperationKey: fmt.Sprintf("task %d, admission %d", task, n), TaskID: task, Generation: n,
 		Mode: schema.Write, Kind: kind, Resources: append([]string{}, resources...)}})
 }

@@ -129,6 +129,7 @@ func TestLeastPrivileges(t *testing.T) {
 		"CREATE ROLE " + host + " LOGIN",
 		"GRANT USAGE ON SCHEMA " + name + " TO " + host,
 		"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA " + name + " TO " + host,
+		"GRANT USAGE ON ALL SEQUENCES IN SCHEMA " + name + " TO " + host,
 		"REVOKE INSERT, UPDATE, DELETE ON " + name + ".sidecar_meta, " + name + ".workflow FROM " + host,
 		"REVOKE UPDATE, DELETE ON " + name + ".governor_audit, " + name + ".task_event, " + name + ".governor_retry_charge FROM " + host,
 	} {

@@ -33,7 +33,10 @@ type tx struct {
 	// counted and resources are what the transaction has learnt, to be
 	// remembered once it is committed.
 	counted   map[string]count
-	resources map[string][]string
+	resources map[string]holding
+	// early are answers that were foreseen, drawn are numbers for rows.
+	early early
+	drawn drawn
 	// broken is the first failure of a statement. After it nothing more is run.
 	broken error
 }
@@ -41,7 +44,7 @@ type tx struct {
 var _ store.Tx = (*tx)(nil)
 
 func (s *Store) newTx(ctx context.Context, conn *pgx.Conn) *tx {
-	return &tx{ctx: ctx, store: s, conn: conn, pending: &pgx.Batch{}, counted: map[string]count{}, resources: map[string][]string{}}
+	return &tx{ctx: ctx, store: s, conn: conn, pending: &pgx.Batch{}, counted: map[string]count{}, resources: map[string]holding{}}
 }
 
 // query returns a statement for this schema, where @ stands before every name of a table.
@@ -115,6 +118,7 @@ func (t *tx) failure() error { return classify(t.broken, "the database failed") 
 
 // exec queues a statement without a result.
 func (t *tx) exec(query string, args ...any) error {
+	t.changes()
 	if t.broken == nil {
 		t.queue(query, args...)
 	}
@@ -129,11 +133,18 @@ func (t *tx) one(query string, args []any, into ...any) (found bool, err error) 
 
 // each scans the rows of a query into the fields, one by one, and calls next after each.
 func (t *tx) each(query string, args, fields []any, next func() error) error {
+	found, err := t.replay(query, args, fields, next)
+	if found {
+		t.fail(err)
+		return t.failure()
+	}
 	if t.broken != nil {
 		return t.failure()
 	}
 	t.queueRows(query, args, fields, next)
-	return t.flush()
+	err = t.flush()
+	t.drawn = drawn{} // what was read is later than they are
+	return err
 }
 
 // queueRows is each for rows that nobody needs yet.
@@ -154,6 +165,7 @@ func (t *tx) queueRows(query string, args, fields []any, next func() error) {
 
 // insert runs an INSERT that returns the number of the row.
 func (t *tx) insert(query string, id *int64, args ...any) error {
+	t.changes()
 	_, err := t.one(query, args, id)
 	return err
 }

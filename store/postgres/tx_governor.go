@@ -2,16 +2,18 @@ package postgres
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/dsh-taskforce/sidecar/schema"
 	"github.com/dsh-taskforce/sidecar/store"
 )
 
+const limitsOfRun = "SELECT max_active, max_writers, max_created, max_retries FROM @governor_run WHERE run_digest = $1"
+
 // Limits implements [store.Tx].
 func (t *tx) Limits(run string) (schema.Limits, error) {
 	l := schema.DefaultLimits()
-	const query = "SELECT max_active, max_writers, max_created, max_retries FROM @governor_run WHERE run_digest = $1"
-	_, err := t.one(query, []any{digest(run)}, &l.MaxActive, &l.MaxWriters, &l.MaxCreated, &l.MaxRetries)
+	_, err := t.one(limitsOfRun, []any{digest(run)}, &l.MaxActive, &l.MaxWriters, &l.MaxCreated, &l.MaxRetries)
 	return l, err
 }
 
@@ -24,17 +26,20 @@ func (t *tx) SetLimits(run string, l schema.Limits) error {
 	return t.exec(query, run, l.MaxActive, l.MaxWriters, l.MaxCreated, l.MaxRetries)
 }
 
+const admissionsOfTask = "SELECT coalesce(max(r.generation), 0), coalesce(max(c.rework_generation), 0), coalesce(sum(c.retry_charge), 0)::bigint FROM @governor_reservation r LEFT JOIN @governor_retry_charge c USING (reservation_id) WHERE r.task_id = $1"
+
 // Admissions implements [store.Tx].
 func (t *tx) Admissions(task int64) (a store.Admissions, err error) {
-	const query = "SELECT coalesce(max(r.generation), 0), coalesce(max(c.rework_generation), 0), coalesce(sum(c.retry_charge), 0)::bigint FROM @governor_reservation r LEFT JOIN @governor_retry_charge c USING (reservation_id) WHERE r.task_id = $1"
-	_, err = t.one(query, []any{task}, &a.Generation, &a.ReworkGeneration, &a.Charged)
+	_, err = t.one(admissionsOfTask, []any{task}, &a.Generation, &a.ReworkGeneration, &a.Charged)
 	return a, err
 }
+
+const activeOfTask = "SELECT " + executionColumns + " FROM @governor_reservation r WHERE task_id = $1 AND state <> 'settled'"
 
 // ActiveAdmission implements [store.Tx].
 func (t *tx) ActiveAdmission(task int64) (*schema.Execution, error) {
 	active := &schema.Execution{}
-	found, err := t.one("SELECT "+executionColumns+" FROM @governor_reservation r WHERE task_id = $1 AND state <> 'settled'", []any{task}, executionFields(active)...)
+	found, err := t.one(activeOfTask, []any{task}, executionFields(active)...)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -50,13 +55,18 @@ func executionFields(e *schema.Execution) []any {
 
 const reservationColumns = "seq, reservation_id, run_id, task_id, generation, state, mode, kind, session_id, operation_key, payload, owner_session, settlement"
 
-// reservations lists the rows of reservationColumns that a condition chooses.
-func (t *tx) reservations(condition string, args ...any) ([]store.Reservation, error) {
+const (
+	reservationByID        = "SELECT " + reservationColumns + " FROM @governor_reservation WHERE reservation_id = $1"
+	reservationByOperation = "SELECT " + reservationColumns + " FROM @governor_reservation WHERE run_digest = $1 AND operation_digest = $2"
+)
+
+// reservations lists what a query for reservationColumns finds.
+func (t *tx) reservations(query string, args ...any) ([]store.Reservation, error) {
 	var list []store.Reservation
 	var r store.Reservation
 	fields := []any{&r.Row, &r.ReservationID, &r.RunID, &r.TaskID, &r.Generation, &r.State, &r.Mode, &r.Kind, &r.SessionID,
 		&r.OperationKey, &r.Payload, &r.OwnerSession, &r.Settlement}
-	err := t.each("SELECT "+reservationColumns+" FROM @governor_reservation WHERE "+condition, args, fields, func() error {
+	err := t.each(query, args, fields, func() error {
 		r.Stored = r.State
 		var payload struct {
 			Resources []string `json:"resources"`
@@ -74,24 +84,24 @@ func (t *tx) reservations(condition string, args ...any) ([]store.Reservation, e
 	return list, err
 }
 
-func (t *tx) reservationWhere(condition string, args ...any) (*store.Reservation, error) {
-	list, err := t.reservations(condition, args...)
+func (t *tx) reservation(query string, args ...any) (*store.Reservation, error) {
+	list, err := t.reservations(query, args...)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
 	r := &list[0]
-	t.resources[r.ReservationID] = r.Resources
+	t.resources[r.ReservationID] = holding{r.TaskID, r.Resources}
 	return r, nil
 }
 
 // Reservation implements [store.Tx].
 func (t *tx) Reservation(id string) (*store.Reservation, error) {
-	return t.reservationWhere("reservation_id = $1", id)
+	return t.reservation(reservationByID, id)
 }
 
 // ReservationByKey implements [store.Tx].
 func (t *tx) ReservationByKey(run, operationKey string) (*store.Reservation, error) {
-	return t.reservationWhere("run_digest = $1 AND operation_digest = $2", digest(run), digest(operationKey))
+	return t.reservation(reservationByOperation, digest(run), digest(operationKey))
 }
 
 // InsertReservation implements [store.Tx].
@@ -99,12 +109,12 @@ func (t *tx) InsertReservation(r *store.Reservation, c schema.RetryCharge) error
 	if err := t.covers(r.RunID); err != nil {
 		return err
 	}
-	const query = "INSERT INTO @governor_reservation (reservation_id, run_id, task_id, operation_key, payload, generation, mode, kind, state, owner_session) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING seq"
-	if err := t.insert(query, &r.Row, r.ReservationID, r.RunID, r.TaskID, r.OperationKey, r.Payload, r.Generation, r.Mode, r.Kind, r.State, r.OwnerSession); err != nil {
+	const columns, values = "reservation_id, run_id, task_id, operation_key, payload, generation, mode, kind, state, owner_session", "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10"
+	if err := t.insertNumbered("@governor_reservation", "seq", columns, values, &t.drawn.reservation, &r.Row, r.ReservationID, r.RunID, r.TaskID, r.OperationKey, r.Payload, r.Generation, r.Mode, r.Kind, r.State, r.OwnerSession); err != nil {
 		return err
 	}
 	r.Stored = r.State
-	t.resources[r.ReservationID] = r.Resources
+	t.resources[r.ReservationID] = holding{r.TaskID, r.Resources}
 	if err := t.InsertRetryCharge(c); err != nil {
 		return err
 	}
@@ -115,6 +125,16 @@ func (t *tx) InsertReservation(r *store.Reservation, c schema.RetryCharge) error
 		}
 	}
 	return nil
+}
+
+// insertNumbered inserts a row with a number that was drawn for it, or else waits
+// for the one that it gets.
+func (t *tx) insertNumbered(table, column, columns, values string, drawn, number *int64, args ...any) error {
+	if *number = takeDrawn(drawn); *number == 0 {
+		return t.insert(fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s) RETURNING %s", table, columns, values, column), number, args...)
+	}
+	query := fmt.Sprintf("INSERT INTO %s (%s, %s) VALUES (%s, $%d)", table, columns, column, values, len(args)+1)
+	return t.exec(query, append(args, *number)...)
 }
 
 // SaveReservation implements [store.Tx].
@@ -130,16 +150,17 @@ func (t *tx) SaveReservation(r *store.Reservation) error {
 	return t.exec("DELETE FROM @governor_hold WHERE reservation_id = $1", r.ReservationID)
 }
 
+const holdsOnResource = "SELECT h.resource_key, h.mode, " + executionColumns + " FROM @governor_hold h JOIN @governor_reservation r USING (reservation_id) WHERE h.resource_digest = $1 AND (h.mode = 'write' OR $2) ORDER BY r.seq"
+
 // Conflicts implements [store.Tx]. A write first takes the lock on the key, so
 // that nobody else can pass this check before its own hold is committed.
 func (t *tx) Conflicts(key string, mode schema.Mode) ([]store.Conflict, error) {
 	if t.broken == nil && t.writes {
 		t.lockResources([]string{key}, mode == schema.Read)
 	}
-	const query = "SELECT h.resource_key, h.mode, " + executionColumns + " FROM @governor_hold h JOIN @governor_reservation r USING (reservation_id) WHERE h.resource_digest = $1 AND (h.mode = 'write' OR $2) ORDER BY r.seq"
 	var list []store.Conflict
 	var c store.Conflict
-	err := t.each(query, []any{digest(key), mode == schema.Write}, append([]any{&c.ResourceKey, &c.Mode}, executionFields(&c.Execution)...), func() error {
+	err := t.each(holdsOnResource, []any{digest(key), mode == schema.Write}, append([]any{&c.ResourceKey, &c.Mode}, executionFields(&c.Execution)...), func() error {
 		c.ReservationID = c.Execution.ReservationID
 		list = append(list, c)
 		c = store.Conflict{}
@@ -148,11 +169,12 @@ func (t *tx) Conflicts(key string, mode schema.Mode) ([]store.Conflict, error) {
 	return list, err
 }
 
+const chargeOfReservation = "SELECT reservation_id, rework_generation, retry_charge, source FROM @governor_retry_charge WHERE reservation_id = $1"
+
 // RetryCharge implements [store.Tx].
 func (t *tx) RetryCharge(reservation string) (*schema.RetryCharge, error) {
 	c := &schema.RetryCharge{}
-	const query = "SELECT reservation_id, rework_generation, retry_charge, source FROM @governor_retry_charge WHERE reservation_id = $1"
-	found, err := t.one(query, []any{reservation}, &c.ReservationID, &c.ReworkGeneration, &c.RetryCharge, &c.Source)
+	found, err := t.one(chargeOfReservation, []any{reservation}, &c.ReservationID, &c.ReworkGeneration, &c.RetryCharge, &c.Source)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -188,6 +210,6 @@ func (t *tx) AppendAudit(e *schema.AuditEntry) error {
 		return err
 	}
 	e.CreatedAt = store.Timestamp(t.Now())
-	const query = "INSERT INTO @governor_audit (run_id, reservation_id, action, role, session_id, details, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id"
-	return t.insert(query, &e.ID, e.RunID, e.ReservationID, e.Action, e.Role, e.SessionID, string(e.Details), e.CreatedAt)
+	const columns, values = "run_id, reservation_id, action, role, session_id, details, created_at", "$1, $2, $3, $4, $5, $6, $7"
+	return t.insertNumbered("@governor_audit", "id", columns, values, &t.drawn.audit, &e.ID, e.RunID, e.ReservationID, e.Action, e.Role, e.SessionID, string(e.Details), e.CreatedAt)
 }

@@ -33,7 +33,7 @@ func (t *tx) Holds(run string) ([]schema.Hold, error) {
 
 // Reservations implements [store.Tx].
 func (t *tx) Reservations(run string, page store.Page) ([]store.Reservation, error) {
-	return t.reservations("run_digest = $1 AND seq > $2 ORDER BY seq LIMIT $3", digest(run), page.After, limit(page))
+	return t.reservations("SELECT "+reservationColumns+" FROM @governor_reservation WHERE run_digest = $1 AND seq > $2 ORDER BY seq LIMIT $3", digest(run), page.After, limit(page))
 }
 
 // RetryCharges implements [store.Tx].

@@ -11,11 +11,12 @@ func taskFields(t *schema.Task) []any {
 	return []any{&t.TaskID, &t.Title, &t.Note, &t.Status, &t.Owner, &t.OwnerSession, &t.RunID, &t.EvidenceGeneration, &t.CreatedAt, &t.UpdatedAt}
 }
 
+const taskByID = "SELECT " + taskColumns + ", EXISTS (SELECT 1 FROM @workflow WHERE task_id = task.id) FROM @task WHERE id = $1"
+
 // Task implements [store.Tx].
 func (t *tx) Task(id int64) (*store.Task, error) {
-	const query = "SELECT " + taskColumns + ", EXISTS (SELECT 1 FROM @workflow WHERE task_id = task.id) FROM @task WHERE id = $1"
 	row := &store.Task{}
-	found, err := t.one(query, []any{id}, append(taskFields(&row.Task), &row.Managed)...)
+	found, err := t.one(taskByID, []any{id}, append(taskFields(&row.Task), &row.Managed)...)
 	if err != nil || !found {
 		return nil, err
 	}
