@@ -78,13 +78,13 @@ func (t *tx) readAhead(scope *store.Scope) {
 		t.ask(chargeOfReservation, id)
 		if task, known := t.store.queue.holdings.task(id); known {
 			t.ask(taskByID, task)
-			t.ask(admissionsOfTask, task)
+			t.askAdmissions(task)
 		}
 	}
 	for _, id := range scope.Tasks {
 		t.ask(taskByID, id)
 		if admits {
-			t.ask(admissionsOfTask, id)
+			t.askAdmissions(id)
 			t.ask(activeOfTask, id)
 		}
 	}
@@ -96,7 +96,7 @@ func (t *tx) readAhead(scope *store.Scope) {
 	}
 	t.ask(limitsOfRun, run)
 	t.ask(activeOfRun, run)
-	known := t.store.counted.get(scope.Runs[0])
+	known := t.store.counted.run(scope.Runs[0])
 	t.ask(laterOfRun, run, known.row, known.reservation)
 	if len(scope.Resources) > manyResources {
 		return
@@ -104,6 +104,11 @@ func (t *tx) readAhead(scope *store.Scope) {
 	for _, key := range scope.Resources {
 		t.ask(holdsOnResource, digest(key), !scope.Shared)
 	}
+}
+
+func (t *tx) askAdmissions(task int64) {
+	known := t.store.counted.task(task)
+	t.ask(laterOfTask, task, known.Generation, known.reservation)
 }
 
 // drawn are numbers for the next rows of a lone write, 0 if there are none.

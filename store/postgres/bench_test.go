@@ -29,6 +29,9 @@ func BenchmarkCycles(b *testing.B) {
 			s := open(b, server.URL(server.Schema())+"&pool_max_conns=44", postgres.Options{})
 			benchCycles(b, s, runs)
 		})
+		b.Run(fmt.Sprintf("raw-pgx/runs=%d", runs), func(b *testing.B) {
+			benchRaw(b, server, server.Schema(), runs)
+		})
 		b.Run(fmt.Sprintf("sqlite/runs=%d", runs), func(b *testing.B) {
 			s, err := sqlite.Open(context.Background(), b.TempDir(), sqlite.Options{})
 			if err != nil {
@@ -89,4 +92,18 @@ func benchCycles(b *testing.B, s store.Store, runs int) {
 				Proof: schema.Proof{Kind: schema.Terminal, Outcome: schema.Succeeded, Quiescent: true, Evidence: "log"}}})
 		return err
 	})
+}
+
+// benchRaw sends the statements of the same cycles by pgx alone.
+func benchRaw(b *testing.B, server *pgtest.Server, name string, runs int) {
+	s := open(b, server.URL(name), postgres.Options{})
+	hosts := make([]*postgres.RawHost, runs)
+	for i := range hosts {
+		task, err := addTask(s, run(i))
+		if err != nil {
+			b.Fatal(err)
+		}
+		hosts[i] = postgres.NewRawHost(s, server.Connect(b, name), run(i), task.TaskID)
+	}
+	inParallel(b, runs, func(i int, n int64) error { return hosts[i].Cycle(n) })
 }

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"maps"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -30,9 +29,9 @@ type tx struct {
 	// exclusive says that no other transaction writes; otherwise locks are those on keys.
 	exclusive bool
 	locks     resourceLocks
-	// counted and resources are what the transaction has learnt, to be
+	// counts and resources are what the transaction has learnt, to be
 	// remembered once it is committed.
-	counted   map[string]count
+	counts    counts
 	resources map[string]holding
 	// early are answers that were foreseen, drawn are numbers for rows.
 	early early
@@ -44,7 +43,7 @@ type tx struct {
 var _ store.Tx = (*tx)(nil)
 
 func (s *Store) newTx(ctx context.Context, conn *pgx.Conn) *tx {
-	return &tx{ctx: ctx, store: s, conn: conn, pending: &pgx.Batch{}, counted: map[string]count{}, resources: map[string]holding{}}
+	return &tx{ctx: ctx, store: s, conn: conn, pending: &pgx.Batch{}, counts: newCounts(), resources: map[string]holding{}}
 }
 
 // query returns a statement for this schema, where @ stands before every name of a table.
@@ -69,12 +68,12 @@ func (t *tx) Now() time.Time {
 // Nested implements [store.Tx].
 func (t *tx) Nested(fn func(store.Tx) error) error {
 	t.queue("SAVEPOINT nested")
-	counted := maps.Clone(t.counted)
+	counts := t.counts.clone()
 	// A panic is contained here and not further out, where the savepoint to
 	// undo would no longer be the innermost.
 	err := contain(func() error { return fn(t) })
 	if t.broken == nil && err != nil {
-		t.counted = counted
+		t.counts = counts
 		t.queue("ROLLBACK TO nested")
 		t.queue("RELEASE nested")
 		_ = t.flush() // which shows what fn has left to be sent

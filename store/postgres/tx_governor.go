@@ -26,14 +26,6 @@ func (t *tx) SetLimits(run string, l schema.Limits) error {
 	return t.exec(query, run, l.MaxActive, l.MaxWriters, l.MaxCreated, l.MaxRetries)
 }
 
-const admissionsOfTask = "SELECT coalesce(max(r.generation), 0), coalesce(max(c.rework_generation), 0), coalesce(sum(c.retry_charge), 0)::bigint FROM @governor_reservation r LEFT JOIN @governor_retry_charge c USING (reservation_id) WHERE r.task_id = $1"
-
-// Admissions implements [store.Tx].
-func (t *tx) Admissions(task int64) (a store.Admissions, err error) {
-	_, err = t.one(admissionsOfTask, []any{task}, &a.Generation, &a.ReworkGeneration, &a.Charged)
-	return a, err
-}
-
 const activeOfTask = "SELECT " + executionColumns + " FROM @governor_reservation r WHERE task_id = $1 AND state <> 'settled'"
 
 // ActiveAdmission implements [store.Tx].
@@ -104,6 +96,13 @@ func (t *tx) ReservationByKey(run, operationKey string) (*store.Reservation, err
 	return t.reservation(reservationByOperation, digest(run), digest(operationKey))
 }
 
+const (
+	insertCharge      = "INSERT INTO @governor_retry_charge (reservation_id, rework_generation, retry_charge, source) VALUES ($1, $2, $3, $4)"
+	insertHold        = "INSERT INTO @governor_hold (reservation_id, resource_key, mode) VALUES ($1, $2, $3)"
+	updateReservation = "UPDATE @governor_reservation SET state = $1, owner_session = $2, session_id = $3, settlement = $4 WHERE reservation_id = $5"
+	deleteHolds       = "DELETE FROM @governor_hold WHERE reservation_id = $1"
+)
+
 // InsertReservation implements [store.Tx].
 func (t *tx) InsertReservation(r *store.Reservation, c schema.RetryCharge) error {
 	if err := t.covers(r.RunID); err != nil {
@@ -119,8 +118,7 @@ func (t *tx) InsertReservation(r *store.Reservation, c schema.RetryCharge) error
 		return err
 	}
 	for _, key := range r.Resources {
-		const hold = "INSERT INTO @governor_hold (reservation_id, resource_key, mode) VALUES ($1, $2, $3)"
-		if err := t.exec(hold, r.ReservationID, key, r.Mode); err != nil {
+		if err := t.exec(insertHold, r.ReservationID, key, r.Mode); err != nil {
 			return err
 		}
 	}
@@ -139,15 +137,14 @@ func (t *tx) insertNumbered(table, column, columns, values string, drawn, number
 
 // SaveReservation implements [store.Tx].
 func (t *tx) SaveReservation(r *store.Reservation) error {
-	const query = "UPDATE @governor_reservation SET state = $1, owner_session = $2, session_id = $3, settlement = $4 WHERE reservation_id = $5"
-	if err := t.exec(query, r.State, r.OwnerSession, r.SessionID, r.Settlement, r.ReservationID); err != nil {
+	if err := t.exec(updateReservation, r.State, r.OwnerSession, r.SessionID, r.Settlement, r.ReservationID); err != nil {
 		return err
 	}
 	r.Stored = r.State
 	if r.State != schema.Settled {
 		return nil
 	}
-	return t.exec("DELETE FROM @governor_hold WHERE reservation_id = $1", r.ReservationID)
+	return t.exec(deleteHolds, r.ReservationID)
 }
 
 const holdsOnResource = "SELECT h.resource_key, h.mode, " + executionColumns + " FROM @governor_hold h JOIN @governor_reservation r USING (reservation_id) WHERE h.resource_digest = $1 AND (h.mode = 'write' OR $2) ORDER BY r.seq"
@@ -183,8 +180,7 @@ func (t *tx) RetryCharge(reservation string) (*schema.RetryCharge, error) {
 
 // InsertRetryCharge implements [store.Tx].
 func (t *tx) InsertRetryCharge(c schema.RetryCharge) error {
-	const query = "INSERT INTO @governor_retry_charge (reservation_id, rework_generation, retry_charge, source) VALUES ($1, $2, $3, $4)"
-	return t.exec(query, c.ReservationID, c.ReworkGeneration, c.RetryCharge, c.Source)
+	return t.exec(insertCharge, c.ReservationID, c.ReworkGeneration, c.RetryCharge, c.Source)
 }
 
 // Unaccounted implements [store.Tx].

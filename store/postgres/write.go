@@ -87,16 +87,18 @@ func (t *tx) blame(w *write, members []*write) (culprit *write, err error) {
 	return nil, t.broken
 }
 
+// settings are for the transaction only. A process that is stopped inside of it
+// must not keep its locks from everybody for good: it finds its connection gone
+// when it goes on. And what is acknowledged is on the disk, whatever is usual in
+// the database.
+const settings = "SELECT set_config('lock_timeout', $1, true), set_config('idle_in_transaction_session_timeout', $1, true), set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true)"
+
 // beginWrite queues the beginning of a write: settings, locks, and then the time and
 // what the store says of itself. It waits for the locks if it is told to, so
 // that nobody else is blamed for them.
 func (t *tx) beginWrite(scope *store.Scope, wait bool) error {
 	t.writes, t.scope = true, scope
 	t.queue("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
-	// A process that is stopped inside a transaction must not keep its locks
-	// from everybody for good; it finds its connection gone when it goes on.
-	// What is acknowledged is on the disk, whatever is usual in the database.
-	const settings = "SELECT set_config('lock_timeout', $1, true), set_config('idle_in_transaction_session_timeout', $1, true), set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true)"
 	t.queue(settings, fmt.Sprint(t.store.options.BusyTimeout.Milliseconds()))
 	t.lockScope(scope)
 	t.queueIdentity()
@@ -111,12 +113,13 @@ func (t *tx) beginWrite(scope *store.Scope, wait bool) error {
 	return nil
 }
 
+const identity = "SELECT clock_timestamp(), (SELECT value FROM @sidecar_meta WHERE key = 'schema_version'), (SELECT value FROM @sidecar_meta WHERE key = 'store_id')"
+
 // queueIdentity asks for the time and makes sure that this is still the store
 // that was opened, of a version that this sidecar knows.
 func (t *tx) queueIdentity() {
 	var version, id string
-	const query = "SELECT clock_timestamp(), (SELECT value FROM @sidecar_meta WHERE key = 'schema_version'), (SELECT value FROM @sidecar_meta WHERE key = 'store_id')"
-	t.queueRows(query, nil, []any{&t.now, &version, &id}, func() error {
+	t.queueRows(identity, nil, []any{&t.now, &version, &id}, func() error {
 		if err := checkVersion(version); err != nil {
 			return err
 		}
@@ -127,12 +130,13 @@ func (t *tx) queueIdentity() {
 	})
 }
 
+const numbers = "SELECT nextval($1::text::regclass), nextval($2::text::regclass)"
+
 // draw draws the numbers of a lone write. Whoever sees what another has done has
 // the later number, so nothing is read between this and the rows themselves. A
 // write that is then refused leaves a gap.
 func (t *tx) draw() {
-	const query = "SELECT nextval($1::text::regclass), nextval($2::text::regclass)"
-	t.queueRows(query, []any{t.store.query("@governor_reservation_seq_seq"), t.store.query("@governor_audit_id_seq")},
+	t.queueRows(numbers, []any{t.store.query("@governor_reservation_seq_seq"), t.store.query("@governor_audit_id_seq")},
 		[]any{&t.drawn.reservation, &t.drawn.audit}, func() error { return nil })
 }
 
@@ -166,7 +170,7 @@ func (t *tx) commit(members []*write) error {
 	_ = t.flush()
 	switch {
 	case t.broken == nil && tag == "COMMIT" && !tookWarning(t.conn):
-		t.store.counted.keep(t.counted)
+		t.store.counted.keep(t.counts)
 		t.store.queue.holdings.keep(t.resources)
 		t.store.news.tell()
 		return nil
