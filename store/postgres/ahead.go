@@ -1,7 +1,7 @@
 package postgres
 
 import (
-	"fmt"
+	"bytes"
 	"slices"
 
 	"github.com/dsh-taskforce/sidecar/store"
@@ -14,21 +14,41 @@ import (
 // good until the transaction changes something. A question that was not foreseen
 // only takes a round trip of its own.
 
-// early are the answers by question.
-type early map[string]*answer
+// early are the answers that were foreseen, a dozen at most.
+type early []*answer
 
 // answer are the rows that a query returned, as they came.
 type answer struct {
+	query  string
+	args   []any
 	fields []pgconn.FieldDescription
 	rows   [][][]byte
 }
 
-func question(query string, args []any) string { return fmt.Sprint(query, args) }
+// to finds the answer to a question, nil if there is none.
+func (e early) to(query string, args []any) *answer {
+	for _, a := range e {
+		if a.query == query && slices.EqualFunc(a.args, args, sameArgument) {
+			return a
+		}
+	}
+	return nil
+}
+
+// sameArgument compares what the foreseen queries take.
+func sameArgument(a, b any) bool {
+	digest, ok := a.([]byte)
+	other, same := b.([]byte)
+	if ok || same {
+		return ok && same && bytes.Equal(digest, other)
+	}
+	return a == b
+}
 
 // ask queues a query whose answer will be wanted.
 func (t *tx) ask(query string, args ...any) {
-	a := &answer{}
-	t.early[question(query, args)] = a
+	a := &answer{query: query, args: args}
+	t.early = append(t.early, a)
 	t.queue(query, args...).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			a.fields = slices.Clone(rows.FieldDescriptions()) // absent from a failure
@@ -47,7 +67,7 @@ func (t *tx) replay(query string, args, fields []any, next func() error) (found 
 	if len(t.early) == 0 || t.flush() != nil {
 		return false, nil
 	}
-	a := t.early[question(query, args)]
+	a := t.early.to(query, args)
 	if a == nil {
 		return false, nil
 	}
@@ -70,7 +90,6 @@ func (t *tx) readAhead(scope *store.Scope) {
 	if scope == nil || len(scope.Runs) != 1 {
 		return
 	}
-	t.early = early{}
 	run := digest(scope.Runs[0])
 	admits := len(scope.Operations) > 0
 	for _, id := range scope.Reservations {

@@ -15,7 +15,7 @@ const (
 	// between its commit and the news of it tells nobody.
 	lookAnyway = 5 * time.Second
 	// between is the least time between two news of one process.
-	between = 5 * time.Millisecond
+	between = 20 * time.Millisecond
 )
 
 // news tells watchers of this process's commits. A NOTIFY inside of a
