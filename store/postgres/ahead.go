@@ -130,15 +130,5 @@ func (t *tx) askAdmissions(task int64) {
 	t.ask(laterOfTask, task, known.Generation, known.reservation)
 }
 
-// drawn are numbers for the next rows of a lone write, 0 if there are none.
-type drawn struct{ reservation, audit int64 }
-
-// takeDrawn takes a number, 0 if there is none.
-func takeDrawn(number *int64) int64 {
-	n := *number
-	*number = 0
-	return n
-}
-
 // changes is called before the transaction changes anything.
 func (t *tx) changes() { t.early = nil }

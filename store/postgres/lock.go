@@ -73,7 +73,7 @@ func (t *tx) lockResources(resources []string, shared bool) {
 	every := []int64{a.lockKey(lockResources, "")}
 	if len(resources)+len(t.locks.held) > manyResources {
 		t.locks.all = true
-		t.early, t.drawn = nil, drawn{}
+		t.early = nil
 		t.queue(lockExclusive, every)
 		return
 	}
@@ -86,7 +86,7 @@ func (t *tx) lockResources(resources []string, shared bool) {
 	if len(missing) == 0 {
 		return
 	}
-	t.early, t.drawn = nil, drawn{} // they came before the locks that follow
+	t.early = nil // they came before the locks that follow
 	if !t.locks.some {
 		t.locks.some, t.locks.held = true, map[int64]bool{}
 		t.queue(lockShared, every)

@@ -125,11 +125,10 @@ func TestLeastPrivileges(t *testing.T) {
 	open(t, server.URL(name), postgres.Options{}).Close()
 	admin := server.Connect(t, name)
 	host := name + "_host"
-	for _, statement := range []string{ // as in README.md
+	for _, statement := range []string{ // as in POSTGRESQL.md
 		"CREATE ROLE " + host + " LOGIN",
 		"GRANT USAGE ON SCHEMA " + name + " TO " + host,
 		"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA " + name + " TO " + host,
-		"GRANT USAGE ON ALL SEQUENCES IN SCHEMA " + name + " TO " + host,
 		"REVOKE INSERT, UPDATE, DELETE ON " + name + ".sidecar_meta, " + name + ".workflow FROM " + host,
 		"REVOKE UPDATE, DELETE ON " + name + ".governor_audit, " + name + ".task_event, " + name + ".governor_retry_charge FROM " + host,
 	} {

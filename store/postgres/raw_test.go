@@ -50,15 +50,8 @@ func (h *RawHost) begin(keys bool) {
 	h.queue(identity)
 }
 
-// numbers queues the drawing of numbers, the last statement of a first round trip.
-func (h *RawHost) numbers(row, audit *int64) {
-	h.batch.Queue(numbers, h.store.query("@governor_reservation_seq_seq"), h.store.query("@governor_audit_id_seq")).
-		QueryRow(func(r pgx.Row) error { return r.Scan(row, audit) })
-}
-
-func (h *RawHost) audit(id int64, reservation, action, details string) {
-	h.queue("INSERT INTO @governor_audit (run_id, reservation_id, action, role, session_id, details, created_at, id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-		h.run, reservation, action, "lead", "lead", details, "2026-01-01T00:00:00.000Z", id)
+func (h *RawHost) audit(reservation, action, details string) {
+	h.queue(insertAudit, h.run, reservation, action, "lead", "lead", details, "2026-01-01T00:00:00.000Z")
 	h.queue("COMMIT")
 }
 
@@ -71,7 +64,6 @@ func (h *RawHost) Cycle(n int64) error {
 	reservation, run := id.String(), digest(h.run)
 	operation := fmt.Sprintf("task %d, admission %d", h.task, n)
 	payload := fmt.Sprintf(`{"task_id":%d,"generation":%d,"mode":"write","kind":"reuse","resources":[%q]}`, h.task, n, h.key)
-	var row, entry int64
 	h.begin(true)
 	h.queue(taskByID, h.task)
 	h.queue(laterOfTask, h.task, n, h.last.reservation)
@@ -81,15 +73,15 @@ func (h *RawHost) Cycle(n int64) error {
 	h.queue(activeOfRun, run)
 	h.queue(laterOfRun, run, h.last.row, h.last.reservation)
 	h.queue(holdsOnResource, digest(h.key), true)
-	h.numbers(&row, &entry)
 	if err := h.send(); err != nil {
 		return err
 	}
-	h.queue("INSERT INTO @governor_reservation (reservation_id, run_id, task_id, operation_key, payload, generation, mode, kind, state, owner_session, seq) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
-		reservation, h.run, h.task, operation, payload, n+1, "write", "reuse", "reserved", "s", row)
+	var row int64
+	h.batch.Queue(h.store.query(insertReservation), reservation, h.run, h.task, operation, payload, n+1, "write", "reuse", "reserved", "s").
+		QueryRow(func(r pgx.Row) error { return r.Scan(&row) })
 	h.queue(insertCharge, reservation, 0, 0, "admission")
 	h.queue(insertHold, reservation, h.key, "write")
-	h.audit(entry, reservation, "reserve", payload)
+	h.audit(reservation, "reserve", payload)
 	if err := h.send(); err != nil {
 		return err
 	}
@@ -104,13 +96,11 @@ func (h *RawHost) Cycle(n int64) error {
 
 // move is a bind or a settlement.
 func (h *RawHost) move(reservation, state string, generation int64) error {
-	var row, entry int64
 	h.begin(false)
 	h.queue(reservationByID, reservation)
 	h.queue(chargeOfReservation, reservation)
 	h.queue(taskByID, h.task)
 	h.queue(laterOfTask, h.task, generation, reservation)
-	h.numbers(&row, &entry)
 	if err := h.send(); err != nil {
 		return err
 	}
@@ -122,6 +112,6 @@ func (h *RawHost) move(reservation, state string, generation int64) error {
 	if state == "settled" {
 		h.queue(deleteHolds, reservation)
 	}
-	h.audit(entry, reservation, "settle", `{"generation":1}`)
+	h.audit(reservation, "settle", `{"generation":1}`)
 	return h.send()
 }

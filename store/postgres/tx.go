@@ -33,9 +33,8 @@ type tx struct {
 	// remembered once it is committed.
 	counts    counts
 	resources map[string]holding
-	// early are answers that were foreseen, drawn are numbers for rows.
+	// early are answers that were foreseen.
 	early early
-	drawn drawn
 	// broken is the first failure of a statement. After it nothing more is run.
 	broken error
 }
@@ -141,9 +140,7 @@ func (t *tx) each(query string, args, fields []any, next func() error) error {
 		return t.failure()
 	}
 	t.queueRows(query, args, fields, next)
-	err = t.flush()
-	t.drawn = drawn{} // what was read is later than they are
-	return err
+	return t.flush()
 }
 
 // queueRows is each for rows that nobody needs yet.
@@ -162,11 +159,15 @@ func (t *tx) queueRows(query string, args, fields []any, next func() error) {
 	})
 }
 
-// insert runs an INSERT that returns the number of the row.
-func (t *tx) insert(query string, id *int64, args ...any) error {
+// insert queues an INSERT that returns the number of the row, which is known once
+// it was sent. A number so is given after everything that its transaction has
+// read: of two entries of the audit, the one that knew of the other has the larger.
+func (t *tx) insert(query string, number *int64, args ...any) error {
 	t.changes()
-	_, err := t.one(query, args, id)
-	return err
+	if t.broken == nil {
+		t.queueRows(query, args, []any{number}, func() error { return nil })
+	}
+	return t.failure()
 }
 
 // limit is the LIMIT of a page, nil for none.

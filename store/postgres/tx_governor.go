@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/dsh-taskforce/sidecar/schema"
 	"github.com/dsh-taskforce/sidecar/store"
@@ -97,6 +96,8 @@ func (t *tx) ReservationByKey(run, operationKey string) (*store.Reservation, err
 }
 
 const (
+	insertReservation = "INSERT INTO @governor_reservation (reservation_id, run_id, task_id, operation_key, payload, generation, mode, kind, state, owner_session) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING seq"
+	insertAudit       = "INSERT INTO @governor_audit (run_id, reservation_id, action, role, session_id, details, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id"
 	insertCharge      = "INSERT INTO @governor_retry_charge (reservation_id, rework_generation, retry_charge, source) VALUES ($1, $2, $3, $4)"
 	insertHold        = "INSERT INTO @governor_hold (reservation_id, resource_key, mode) VALUES ($1, $2, $3)"
 	updateReservation = "UPDATE @governor_reservation SET state = $1, owner_session = $2, session_id = $3, settlement = $4 WHERE reservation_id = $5"
@@ -108,8 +109,7 @@ func (t *tx) InsertReservation(r *store.Reservation, c schema.RetryCharge) error
 	if err := t.covers(r.RunID); err != nil {
 		return err
 	}
-	const columns, values = "reservation_id, run_id, task_id, operation_key, payload, generation, mode, kind, state, owner_session", "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10"
-	if err := t.insertNumbered("@governor_reservation", "seq", columns, values, &t.drawn.reservation, &r.Row, r.ReservationID, r.RunID, r.TaskID, r.OperationKey, r.Payload, r.Generation, r.Mode, r.Kind, r.State, r.OwnerSession); err != nil {
+	if err := t.insert(insertReservation, &r.Row, r.ReservationID, r.RunID, r.TaskID, r.OperationKey, r.Payload, r.Generation, r.Mode, r.Kind, r.State, r.OwnerSession); err != nil {
 		return err
 	}
 	r.Stored = r.State
@@ -123,16 +123,6 @@ func (t *tx) InsertReservation(r *store.Reservation, c schema.RetryCharge) error
 		}
 	}
 	return nil
-}
-
-// insertNumbered inserts a row with a number that was drawn for it, or else waits
-// for the one that it gets.
-func (t *tx) insertNumbered(table, column, columns, values string, drawn, number *int64, args ...any) error {
-	if *number = takeDrawn(drawn); *number == 0 {
-		return t.insert(fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s) RETURNING %s", table, columns, values, column), number, args...)
-	}
-	query := fmt.Sprintf("INSERT INTO %s (%s, %s) VALUES (%s, $%d)", table, columns, column, values, len(args)+1)
-	return t.exec(query, append(args, *number)...)
 }
 
 // SaveReservation implements [store.Tx].
@@ -206,6 +196,5 @@ func (t *tx) AppendAudit(e *schema.AuditEntry) error {
 		return err
 	}
 	e.CreatedAt = store.Timestamp(t.Now())
-	const columns, values = "run_id, reservation_id, action, role, session_id, details, created_at", "$1, $2, $3, $4, $5, $6, $7"
-	return t.insertNumbered("@governor_audit", "id", columns, values, &t.drawn.audit, &e.ID, e.RunID, e.ReservationID, e.Action, e.Role, e.SessionID, string(e.Details), e.CreatedAt)
+	return t.insert(insertAudit, &e.ID, e.RunID, e.ReservationID, e.Action, e.Role, e.SessionID, string(e.Details), e.CreatedAt)
 }

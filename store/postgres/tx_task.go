@@ -28,8 +28,10 @@ func (t *tx) InsertTask(row *store.Task) error {
 	if err := t.covers(*row.RunID); err != nil {
 		return err
 	}
+	t.changes()
 	const query = "INSERT INTO @task (title, note, status, run_id, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6) RETURNING id"
-	return t.insert(query, &row.TaskID, row.Title, row.Note, row.Status, row.RunID, row.CreatedAt, row.UpdatedAt)
+	_, err := t.one(query, []any{row.Title, row.Note, row.Status, row.RunID, row.CreatedAt, row.UpdatedAt}, &row.TaskID)
+	return err
 }
 
 // SaveTask implements [store.Tx].

@@ -107,9 +107,6 @@ func (t *tx) beginWrite(scope *store.Scope, wait bool) error {
 		return t.broken
 	}
 	t.readAhead(scope)
-	if scope != nil && len(scope.Operations)+len(scope.Reservations) > 0 {
-		t.draw()
-	}
 	return nil
 }
 
@@ -128,16 +125,6 @@ func (t *tx) queueIdentity() {
 		}
 		return nil
 	})
-}
-
-const numbers = "SELECT nextval($1::text::regclass), nextval($2::text::regclass)"
-
-// draw draws the numbers of a lone write. Whoever sees what another has done has
-// the later number, so nothing is read between this and the rows themselves. A
-// write that is then refused leaves a gap.
-func (t *tx) draw() {
-	t.queueRows(numbers, []any{t.store.query("@governor_reservation_seq_seq"), t.store.query("@governor_audit_id_seq")},
-		[]any{&t.drawn.reservation, &t.drawn.audit}, func() error { return nil })
 }
 
 // run executes one write, in a savepoint if it shares the transaction.
