@@ -35,6 +35,10 @@ bench: build node $(BENCH_DIR)/node_modules/.package-lock.json ## print the tabl
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o bin/rawbench ./cmd/rawbench
 	@node $(BENCH_DIR)/run.mjs $(if $(ONLY),--only $(ONLY)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(DIR),--dir $(DIR))
 
+.PHONY: bench-postgres
+bench-postgres: ## print the figures for PostgreSQL, on a server of its own (ROUNDS=3)
+	$(GO) test ./store/postgres -run '^$$' -bench Cycles -benchtime 4s -count $(or $(ROUNDS),1)
+
 .PHONY: test
 test: build test-go test-node test-python ## run every test against the real binary
 
@@ -75,9 +79,9 @@ linear: ## record and check more histories of several sidecars (ROUNDS=200)
 	$(GO) test ./cmd/taskforce -run 'TestLinear$$' -count=1 -timeout 0 -v -linear.rounds=$(or $(ROUNDS),200)
 
 .PHONY: swarm
-swarm: build ## let many short-lived sidecars loose on one store and judge it (N=20000 PROCS=16 SEED=1)
+swarm: build ## let many short-lived sidecars loose on one store and judge it (N=20000 PROCS=16 SEED=1 STORE=postgres://…)
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/swarm ./cmd/swarm
-	bin/swarm -n $(or $(N),20000) -procs $(or $(PROCS),16) $(if $(SEED),-seed $(SEED)) -binary bin/taskforce
+	bin/swarm -n $(or $(N),20000) -procs $(or $(PROCS),16) $(if $(SEED),-seed $(SEED)) $(if $(STORE),-store '$(STORE)') -binary bin/taskforce
 
 .PHONY: fuzz
 fuzz: ## fuzz the wire, each target for FUZZTIME

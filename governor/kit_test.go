@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -12,12 +13,21 @@ import (
 	"github.com/dsh-taskforce/sidecar/governor"
 	"github.com/dsh-taskforce/sidecar/schema"
 	"github.com/dsh-taskforce/sidecar/store"
+	"github.com/dsh-taskforce/sidecar/store/postgres/pgtest"
 	"github.com/dsh-taskforce/sidecar/store/sqlite"
 	"github.com/dsh-taskforce/sidecar/store/storetest/reference"
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	status := m.Run()
+	pgtest.Stop()
+	if err := goleak.Find(); err != nil && status == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		status = 1
+	}
+	os.Exit(status)
+}
 
 // ledger is a store of its own for one test, over the real engine.
 type ledger struct {

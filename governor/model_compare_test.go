@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/dsh-taskforce/sidecar/governor"
 	"github.com/dsh-taskforce/sidecar/governor/model"
 	"github.com/dsh-taskforce/sidecar/schema"
 	"github.com/dsh-taskforce/sidecar/store"
-	"github.com/dsh-taskforce/sidecar/store/sqlite"
 )
 
 // compare compares one answer with the model's.
@@ -52,10 +52,28 @@ func (m *machine) learn(want, got any) {
 // equal compares a result with the model's, but for identities and times.
 func (m *machine) equal(what string, want, got any) {
 	m.normalize(got)
+	if m.engine.gaps() {
+		want, got = withoutNumbers(want), withoutNumbers(got)
+	}
 	wanted, gotten := describe(model.Answer{Result: want}), describe(model.Answer{Result: got})
 	if wanted != gotten {
 		m.t.Fatalf("%s is answered\n%s\nthe model says\n%s", what, gotten, wanted)
 	}
+}
+
+// withoutNumbers is a result without the numbers of audit entries, of which an
+// engine may lack those of transactions that it has undone.
+func withoutNumbers(result any) any {
+	s, ok := result.(*schema.Snapshot)
+	if !ok {
+		return result
+	}
+	numberless := *s
+	numberless.Audit = slices.Clone(s.Audit)
+	for i := range numberless.Audit {
+		numberless.Audit[i].ID = int64(i)
+	}
+	return &numberless
 }
 
 // normalize gives a real result the model's identities, and no times.
@@ -96,7 +114,7 @@ func (m *machine) normalize(result any) {
 }
 
 // compareAll compares everything that the store retains, as the sidecar sees it.
-func (m *machine) compareAll(s *sqlite.Store) {
+func (m *machine) compareAll(s store.Store) {
 	err := s.Read(context.Background(), func(tx store.Tx) error {
 		for _, run := range modelRuns {
 			p := schema.RunParams{RunID: run}

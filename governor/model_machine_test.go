@@ -2,10 +2,9 @@ package governor_test
 
 import (
 	"context"
-	"database/sql"
+	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"strings"
 	"sync"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/dsh-taskforce/sidecar/governor/model"
 	"github.com/dsh-taskforce/sidecar/schema"
 	"github.com/dsh-taskforce/sidecar/store"
-	"github.com/dsh-taskforce/sidecar/store/sqlite"
 	"pgregory.net/rapid"
 )
 
@@ -22,9 +20,8 @@ import (
 // Two sidecars and another writer share the real store.
 type machine struct {
 	t        rapid.TB
-	root     string
-	sidecars [2]*sqlite.Store
-	raw      *sql.DB
+	engine   engine
+	sidecars [2]store.Store
 	model    *model.Ledger
 	// real and modelled translate identities of reservations in both directions.
 	real, modelled map[string]string
@@ -33,16 +30,11 @@ type machine struct {
 }
 
 // newMachine opens an empty store. The caller closes the machine.
-func newMachine(t rapid.TB, root string) *machine {
-	m := &machine{t: t, root: root, model: model.New(), real: map[string]string{}, modelled: map[string]string{}}
+func newMachine(t rapid.TB, engine engine) *machine {
+	m := &machine{t: t, engine: engine, model: model.New(), real: map[string]string{}, modelled: map[string]string{}}
 	for i := range m.sidecars {
 		m.open(i)
 	}
-	raw, err := sql.Open("sqlite", "file:"+filepath.Join(root, sqlite.FileName)+"?_pragma=busy_timeout(5000)")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.raw = raw
 	return m
 }
 
@@ -50,17 +42,17 @@ func (m *machine) close() {
 	if m.t.Failed() {
 		m.t.Logf("after\n%s", strings.Join(m.steps, "\n"))
 	}
-	m.raw.Close()
 	for _, s := range m.sidecars {
 		if s != nil {
 			s.Close()
 		}
 	}
+	m.engine.close()
 }
 
 // open starts a sidecar on the store, migration included.
 func (m *machine) open(i int) {
-	s, err := sqlite.Open(context.Background(), m.root, sqlite.Options{})
+	s, err := m.engine.open()
 	if err == nil {
 		m.sidecars[i] = s
 		err = governor.Prepare(context.Background(), s)
@@ -127,7 +119,7 @@ func (m *machine) transact(on int, calls ...model.Call) {
 
 // transaction returns every result, or where and how it failed. What it admits
 // is known by the model's answers.
-func (m *machine) transaction(s *sqlite.Store, calls []model.Call, answers []model.Answer) (results []any, failed int, err error) {
+func (m *machine) transaction(s store.Store, calls []model.Call, answers []model.Answer) (results []any, failed int, err error) {
 	for i, c := range calls {
 		if _, err := m.bind(c); err != nil {
 			return nil, i, err
@@ -153,6 +145,7 @@ func (m *machine) transaction(s *sqlite.Store, calls []model.Call, answers []mod
 	})
 	if err != nil {
 		m.real, m.modelled = real, modelled
+		err = errors.Join(err, m.engine.undone())
 	}
 	return results, failed, err
 }

@@ -1,20 +1,17 @@
 package governor_test
 
 import (
-	"database/sql"
 	"fmt"
-	"strings"
 
 	"github.com/dsh-taskforce/sidecar/governor/model"
 	"github.com/dsh-taskforce/sidecar/schema"
-	"github.com/dsh-taskforce/sidecar/store/storetest/reference"
 	"pgregory.net/rapid"
 )
 
-// write plays the other writer of the file.
+// write plays another writer of the store.
 func (m *machine) write(statement string, args ...any) {
 	m.steps = append(m.steps, fmt.Sprintf("the other writer: %s %v", statement, args))
-	if _, err := m.raw.Exec(statement, args...); err != nil {
+	if err := m.engine.exec(statement, args...); err != nil {
 		m.t.Fatalf("%s: %v", statement, err)
 	}
 }
@@ -44,10 +41,10 @@ func (m *machine) oldBinaryAdmits(p schema.ReserveParams, state schema.State) {
 	attempt.Audit = m.model.Audit
 	r := &attempt.Reservations[len(attempt.Reservations)-1]
 	r.Charge, r.State = nil, state
-	settlement := sql.NullString{}
+	var settlement *string
 	if state == schema.Settled {
 		r.Proof = &schema.Proof{Kind: schema.NeverStarted}
-		settlement = sql.NullString{String: `{"kind":"never_started"}`, Valid: true}
+		settlement = new(`{"kind":"never_started"}`)
 	}
 	m.model = attempt
 	id := fmt.Sprintf("legacy-%d", len(attempt.Reservations))
@@ -57,19 +54,20 @@ func (m *machine) oldBinaryAdmits(p schema.ReserveParams, state schema.State) {
 		m.t.Fatal(err)
 	}
 	payload := fmt.Sprintf(`{"task_id":%d,"generation":%d,"mode":"%s","kind":"%s","resources":%s}`, r.TaskID, r.Expected, r.Mode, r.Kind, resources)
-	m.write("INSERT INTO governor_reservation VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?)",
+	m.write("INSERT INTO governor_reservation (reservation_id, run_id, task_id, operation_key, payload, generation, mode, kind, state, owner_session, session_id, settlement) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?)",
 		id, r.RunID, r.TaskID, r.Key, payload, r.Generation, r.Mode, r.Kind, r.State, r.Owner, settlement)
 	for _, key := range r.Resources {
 		if state != schema.Settled {
-			m.write("INSERT INTO governor_hold VALUES (?, ?, ?)", id, key, r.Mode)
+			m.write("INSERT INTO governor_hold (reservation_id, resource_key, mode) VALUES (?, ?, ?)", id, key, r.Mode)
 		}
 	}
 }
 
 // workflowTakes puts a task in the hands of the other writer's workflow.
 func (m *machine) workflowTakes(task *model.Task) {
-	m.write(strings.Replace(reference.Workflow, "CREATE TABLE", "CREATE TABLE IF NOT EXISTS", 1))
-	m.write("INSERT OR IGNORE INTO workflow VALUES (?, '', '', '', 1, 1, '{}', NULL, 1, 0, '', '', '')", task.TaskID)
+	for _, statement := range m.engine.workflow() {
+		m.write(statement, task.TaskID)
+	}
 	task.Managed = true
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dsh-taskforce/sidecar/governor/model"
+	"github.com/dsh-taskforce/sidecar/store/postgres/pgtest"
 	"pgregory.net/rapid"
 )
 
@@ -27,18 +28,30 @@ func TestModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer os.RemoveAll(root)
-		m := newMachine(t, root)
-		defer m.close()
-		m.furnish()
-		t.Repeat(map[string]func(*rapid.T){
-			"call":          func(t *rapid.T) { m.run(sidecarOf(t), draw{t, m.model}.call()) },
-			"one more call": func(t *rapid.T) { m.run(sidecarOf(t), draw{t, m.model}.call()) },
-			"calls":         func(t *rapid.T) { m.run(sidecarOf(t), drawCalls(t, m.model, false)...) },
-			"transaction":   func(t *rapid.T) { m.transact(sidecarOf(t), drawCalls(t, m.model, true)...) },
-			"check":         func(t *rapid.T) { m.check(sidecarOf(t), draw{t, m.model}.asking()) },
-			"restart":       func(t *rapid.T) { m.reopen(sidecarOf(t)) },
-			"other writer":  func(t *rapid.T) { m.otherWriter(draw{t, m.model}) },
-		})
+		play(t, newFileEngine(t, root))
+	})
+}
+
+// TestModelOnPostgres does the same on a server.
+func TestModelOnPostgres(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Shared(t)
+	rapid.Check(t, func(t *rapid.T) { play(t, newServerEngine(t, server)) })
+}
+
+// play drives both by random steps.
+func play(t *rapid.T, engine engine) {
+	m := newMachine(t, engine)
+	defer m.close()
+	m.furnish()
+	t.Repeat(map[string]func(*rapid.T){
+		"call":          func(t *rapid.T) { m.run(sidecarOf(t), draw{t, m.model}.call()) },
+		"one more call": func(t *rapid.T) { m.run(sidecarOf(t), draw{t, m.model}.call()) },
+		"calls":         func(t *rapid.T) { m.run(sidecarOf(t), drawCalls(t, m.model, false)...) },
+		"transaction":   func(t *rapid.T) { m.transact(sidecarOf(t), drawCalls(t, m.model, true)...) },
+		"check":         func(t *rapid.T) { m.check(sidecarOf(t), draw{t, m.model}.asking()) },
+		"restart":       func(t *rapid.T) { m.reopen(sidecarOf(t)) },
+		"other writer":  func(t *rapid.T) { m.otherWriter(draw{t, m.model}) },
 	})
 }
 

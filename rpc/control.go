@@ -27,7 +27,7 @@ func (s *session) initialize(_ context.Context, p *schema.InitializeParams) (*sc
 		Engine:   schema.Peer{Name: id.Engine, Version: id.EngineVersion},
 		Store:    schema.StoreIdentity{ID: id.ID, SchemaVersion: id.SchemaVersion, Location: id.Location},
 		Capabilities: schema.Capabilities{
-			MaxFrameBytes: int64(s.options.MaxFrame), MaxInFlight: int64(s.options.MaxInFlight), Watch: true,
+			MaxFrameBytes: int64(s.options.MaxFrame), MaxInFlight: int64(s.options.MaxInFlight), Watch: true, WatchBy: id.Watching,
 		},
 	}
 	if s.options.Pinned != (schema.PinnedAuthority{}) {

@@ -13,9 +13,9 @@ import (
 // operation is a method bound to its handler.
 type operation struct {
 	spec *schema.Spec
-	// bind reads the parameters and returns what is to be run in a transaction;
-	// nil for an operation on the session.
-	bind func(s *session, params jsontext.Value) (func(store.Tx) (any, error), error)
+	// bind reads the parameters and returns what is to be run in a transaction,
+	// and what that may touch; nil for an operation on the session.
+	bind func(s *session, params jsontext.Value) (func(store.Tx) (any, error), store.Scope, error)
 	// call runs an operation on the session, and after what is to follow its reply.
 	call  func(ctx context.Context, s *session, params jsontext.Value) (any, error)
 	after func(s *session)
@@ -83,16 +83,16 @@ func onText[P, R any](m schema.Method[P, R], handler func(store.Tx, *P) (*schema
 }
 
 // bindTx reads and checks the parameters before a transaction is begun.
-func bindTx[P any](spec *schema.Spec, handler func(pin, store.Tx, *P) (any, error)) func(*session, jsontext.Value) (func(store.Tx) (any, error), error) {
-	return func(s *session, params jsontext.Value) (func(store.Tx) (any, error), error) {
+func bindTx[P any](spec *schema.Spec, handler func(pin, store.Tx, *P) (any, error)) func(*session, jsontext.Value) (func(store.Tx) (any, error), store.Scope, error) {
+	return func(s *session, params jsontext.Value) (func(store.Tx) (any, error), store.Scope, error) {
 		p := new(P)
 		if err := spec.Bind(params, p); err != nil {
-			return nil, err
+			return nil, store.Scope{}, err
 		}
 		if err := s.pin().check(spec, p); err != nil {
-			return nil, err
+			return nil, store.Scope{}, err
 		}
-		return func(tx store.Tx) (any, error) { return handler(s.pin(), tx, p) }, nil
+		return func(tx store.Tx) (any, error) { return handler(s.pin(), tx, p) }, scopeOf(p), nil
 	}
 }
 
@@ -122,7 +122,7 @@ func (op *operation) begin(s *session, c *call) {
 		}
 		return
 	}
-	fn, err := op.bind(s, c.params)
+	fn, scope, err := op.bind(s, c.params)
 	if err == nil && op.needsMigration() {
 		err = s.prepare(c.ctx)
 	}
@@ -130,7 +130,7 @@ func (op *operation) begin(s *session, c *call) {
 	case err != nil:
 		s.reply(c, nil, err)
 	case op.spec.Is(schema.Mutates):
-		s.submit(c, fn)
+		s.submit(c, scope, fn)
 	default:
 		s.read(c, fn)
 	}

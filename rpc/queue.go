@@ -72,7 +72,7 @@ func (s *session) settle(c *call) bool {
 func (s *session) writeNow(c *call) (done bool) {
 	done = true // by a panic too
 	s.contain(c, func() {
-		fn, err := c.op.bind(s, c.params)
+		fn, _, err := c.op.bind(s, c.params)
 		if err == nil && c.op.needsMigration() {
 			err = s.prepare(c.ctx)
 		}
@@ -166,12 +166,12 @@ func (s *session) prepare(ctx context.Context) error {
 	return err
 }
 
-// submit runs fn as a write. Its place in the order is taken at once; the reply
-// follows the commit.
-func (s *session) submit(c *call, fn func(store.Tx) (any, error)) {
+// submit runs fn as a write of the scope. Its place in the order is taken at
+// once; the reply follows the commit.
+func (s *session) submit(c *call, scope store.Scope, fn func(store.Tx) (any, error)) {
 	var result any
 	s.pending.Add(1)
-	s.store.Submit(c.ctx, func(tx store.Tx) (err error) {
+	s.store.Submit(store.WithScope(c.ctx, scope), func(tx store.Tx) (err error) {
 		result, err = fn(tx)
 		return err
 	}, func(err error) {

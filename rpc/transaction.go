@@ -9,24 +9,25 @@ import (
 )
 
 // bindTransaction reads every call of a transaction before the first is run.
-func bindTransaction(s *session, params jsontext.Value) (func(store.Tx) (any, error), error) {
+func bindTransaction(s *session, params jsontext.Value) (func(store.Tx) (any, error), store.Scope, error) {
 	var p schema.TransactionParams
+	var scope store.Scope
 	if err := schema.Transaction.Bind(params, &p); err != nil {
-		return nil, err
+		return nil, scope, err
 	}
 	steps := make([]func(store.Tx) (any, error), len(p.Calls))
 	for i, call := range p.Calls {
 		op := operations[call.Method]
 		if op == nil || !op.spec.Is(schema.Composes) {
-			return nil, failedCall(i, call, schema.Errorf(schema.ErrMethodNotFound, "a transaction cannot contain %q", call.Method))
+			return nil, scope, failedCall(i, call, schema.Errorf(schema.ErrMethodNotFound, "a transaction cannot contain %q", call.Method))
 		}
-		step, err := op.bind(s, call.Params)
+		step, touched, err := op.bind(s, call.Params)
 		if err != nil {
-			return nil, failedCall(i, call, err)
+			return nil, scope, failedCall(i, call, err)
 		}
-		steps[i] = step
+		steps[i], scope = step, scope.Join(touched)
 	}
-	return func(tx store.Tx) (any, error) { return runSteps(tx, p.Calls, steps) }, nil
+	return func(tx store.Tx) (any, error) { return runSteps(tx, p.Calls, steps) }, scope, nil
 }
 
 func runSteps(tx store.Tx, calls []schema.TransactionCall, steps []func(store.Tx) (any, error)) (any, error) {

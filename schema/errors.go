@@ -26,6 +26,7 @@ const (
 	ErrStoreReplaced Code = "E_STORE_REPLACED"
 	ErrStoreVersion  Code = "E_STORE_VERSION"
 	ErrStoreConfig   Code = "E_STORE_CONFIG"
+	ErrStoreUnknown  Code = "E_STORE_UNKNOWN"
 
 	ErrNotFound     Code = "E_NOT_FOUND"
 	ErrCrossRun     Code = "E_CROSS_RUN"
@@ -66,15 +67,16 @@ var Codes = []CodeSpec{
 	{ErrResourceBusy, -32004, false, "An incompatible hold on a resource."},
 	{ErrSchedulerCapability, -32005, false, "The native adapter lacks the capabilities listed in `blockers`."},
 	{ErrShuttingDown, -32006, false, "The sidecar was asked to shut down and takes no new calls."},
-	{ErrStoreBusy, -32010, true, "The write lock was not had within the busy timeout."},
+	{ErrStoreBusy, -32010, true, "The write lock was not had, or no server that can write was reached, within the busy timeout."},
 	{ErrStoreClosed, -32011, false, "The store is closed."},
 	{ErrStoreFull, -32012, false, "The disk is full; nothing of the call was kept."},
 	{ErrStoreReadonly, -32013, false, "The store cannot be written."},
-	{ErrStoreIO, -32014, false, "The disk failed to read or write."},
+	{ErrStoreIO, -32014, false, "The disk, or the database server, failed to read or write."},
 	{ErrStoreCorrupt, -32015, false, "The database or its log is damaged, was cut off, or is none."},
 	{ErrStoreReplaced, -32016, false, "The database, its log or its index was removed or swapped under the sidecar, or another ledger was restored over it."},
 	{ErrStoreVersion, -32017, false, "The store was written by a newer version."},
-	{ErrStoreConfig, -32018, false, "Bad options, or a file system that cannot keep locks."},
+	{ErrStoreConfig, -32018, false, "Bad options, a file system that cannot keep locks, or a database server that refuses the role."},
+	{ErrStoreUnknown, -32019, false, "The connection to the database was lost during the commit, so nobody knows whether the call took effect. Repeating a reserve, bind, markUnknown or settle finds out."},
 	{ErrNotFound, -32021, false, "No such task."},
 	{ErrCrossRun, -32022, false, "The task belongs to another run."},
 	{ErrTerminal, -32023, false, "The task is in a terminal state."},

@@ -76,7 +76,18 @@ type Capabilities struct {
 	MaxInFlight int64 `json:"max_in_flight"`
 	// Whether `governor.watch` is served.
 	Watch bool `json:"watch"`
+	// How a watch learns of commits: it is told of them, or it looks a few times a second.
+	WatchBy Watching `json:"watch_by"`
 }
+
+// Watching is how a watch learns of commits.
+type Watching string
+
+// The ways of a watch.
+const (
+	WatchNotify Watching = "notify"
+	WatchPoll   Watching = "poll"
+)
 
 // PinnedAuthority is the authority that `taskforce serve --run --role --session` fixes.
 type PinnedAuthority struct {

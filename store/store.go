@@ -64,6 +64,8 @@ type Identity struct {
 	Engine, EngineVersion string
 	// Location is where the store is, for people. It holds no secrets.
 	Location string
+	// Watching is how a watch learns of commits.
+	Watching schema.Watching
 }
 
 // Task is a task as its row has it.
@@ -149,6 +151,8 @@ type Tx interface {
 	SaveTask(t *Task) error
 	// Tasks lists the run's tasks; an empty status means every status.
 	Tasks(run string, status schema.TaskStatus, page Page) ([]schema.Task, error)
+	// AppendTaskEvent adds the event; its id is set by the time that the write is
+	// acknowledged.
 	AppendTaskEvent(run string, e *schema.TaskEvent) error
 	TaskEvents(task int64, page Page) ([]schema.TaskEvent, error)
 
@@ -161,7 +165,8 @@ type Tx interface {
 	ActiveAdmission(task int64) (*schema.Execution, error)
 	Reservation(id string) (*Reservation, error)
 	ReservationByKey(run, operationKey string) (*Reservation, error)
-	// InsertReservation adds the reservation, its charge and its holds.
+	// InsertReservation adds the reservation, its charge and its holds; its row is
+	// set by the time that the write is acknowledged.
 	InsertReservation(r *Reservation, c schema.RetryCharge) error
 	// SaveReservation updates state, captured owner, session and settlement, and
 	// releases the holds of a settled one.
@@ -172,7 +177,8 @@ type Tx interface {
 	InsertRetryCharge(c schema.RetryCharge) error
 	// Unaccounted lists reservations without retry accounting, of all runs.
 	Unaccounted() ([]Unaccounted, error)
-	// AppendAudit adds the entry; its id and time are set by the store.
+	// AppendAudit adds the entry; its time is set by the store, and its id by the
+	// time that the write is acknowledged.
 	AppendAudit(e *schema.AuditEntry) error
 
 	// Executions lists the run's reservations that are not settled, in the order of admission.

@@ -68,6 +68,7 @@ var typescriptEnums = map[string]string{
 	string(schema.ViewReservations):   "HistoryView",
 	string(schema.LimitActive):        "LimitName",
 	string(schema.FenceReservation):   "Fence",
+	string(schema.WatchNotify):        "Watching",
 	string(schema.TaskOpen):           "TaskStatus",
 	string(schema.Codes[0].Code):      "Code",
 	string(schema.ReasonTaskNotFound): "Reason",

@@ -145,6 +145,8 @@ func (b *board) refused(c *call, a *answer) {
 	switch data.Code {
 	case schema.ErrStoreBusy, schema.ErrShuttingDown, schema.ErrCancelled: // nothing was done
 		b.askAgain(c)
+	case schema.ErrStoreUnknown: // nobody knows whether it was
+		b.askAgain(c)
 	case schema.ErrBudgetExhausted:
 		b.overBudget(c, data.Budget)
 	case schema.ErrResourceBusy:

@@ -98,7 +98,7 @@ type sidecar struct {
 
 // start starts a sidecar; with a host of its own if that is to die.
 func (h *host) start(apart bool) (*sidecar, error) {
-	command := []string{h.binary, "serve", "--root", h.root}
+	command := append([]string{h.binary, "serve"}, h.place()...)
 	if apart {
 		self, err := os.Executable()
 		if err != nil {

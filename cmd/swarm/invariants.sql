@@ -70,7 +70,9 @@ WITH step AS (
 SELECT 'audit ' || id || ': task ' || task_id || ' has ' || active || ' active admissions' FROM step WHERE active NOT IN (0, 1);
 
 -- The audit is complete, and agrees with the rows.
-SELECT 'the audit has ' || count(*) || ' entries up to ' || max(id) FROM governor_audit HAVING count(*) != coalesce(max(id), 0);
+-- (A ledger that was copied from a server says how many numbers it never had.)
+SELECT 'the audit has ' || count(*) || ' entries up to ' || max(id) FROM governor_audit
+HAVING count(*) + coalesce((SELECT CAST(value AS INTEGER) FROM sidecar_meta WHERE key = 'gaps_in_governor_audit'), 0) != coalesce(max(id), 0);
 
 WITH told AS (
   SELECT reservation_id, sum(action = 'reserve') AS reserved, sum(action = 'bind') AS bound, sum(action = 'markUnknown') AS doubted, sum(action = 'settle') AS settled

@@ -27,6 +27,9 @@ func (s *swarm) judge(ctx context.Context) (violations []string, err error) {
 	s.board.mu.Lock()
 	violations = some(s.board.violations)
 	s.board.mu.Unlock()
+	if err := s.fetch(ctx); err != nil {
+		return violations, err
+	}
 	for _, ask := range []func(context.Context) ([]string, error){s.judgeAcknowledged, s.judgeVerify, s.judgeSQL} {
 		found, err := ask(ctx)
 		if err != nil {
@@ -85,6 +88,28 @@ func (s *swarm) judgeAcknowledged(ctx context.Context) (violations []string, err
 	return violations, rows.Err()
 }
 
+// place are the flags of the store that the hosts share.
+func (o options) place() []string {
+	if o.store != "" {
+		return []string{"--store", o.store}
+	}
+	return []string{"--root", o.root}
+}
+
+// fetch brings a ledger that is kept elsewhere into the file that is judged. Its
+// sidecars are dead, though their server may not have noticed yet.
+func (s *swarm) fetch(ctx context.Context) error {
+	if s.store == "" {
+		return nil
+	}
+	output, err := exec.CommandContext(ctx, s.binary, "copy", "--live", "--from", s.store, "--to", s.root).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("taskforce copy: %w\n%s", err, output)
+	}
+	fmt.Printf("taskforce copy: %s", output)
+	return nil
+}
+
 func (s *swarm) database() string { return filepath.Join(s.root, sqlite.FileName) }
 
 func (s *swarm) open() (*sql.DB, error) {
@@ -93,7 +118,7 @@ func (s *swarm) open() (*sql.DB, error) {
 
 // judgeVerify asks the sidecar's own judge.
 func (s *swarm) judgeVerify(ctx context.Context) ([]string, error) {
-	cmd := exec.CommandContext(ctx, s.binary, "verify", "--root", s.root)
+	cmd := exec.CommandContext(ctx, s.binary, append([]string{"verify"}, s.place()...)...)
 	output, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	switch {

@@ -31,7 +31,9 @@ type options struct {
 	admissions, hosts int
 	seed              uint64
 	binary, root      string
-	minLife, maxLife  time.Duration
+	// store is the URL of the schema that is used instead of a file in the root folder.
+	store            string
+	minLife, maxLife time.Duration
 }
 
 func main() {
@@ -45,6 +47,7 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 0, "the seed of all choices; 0 draws one")
 	flag.StringVar(&o.binary, "binary", "bin/taskforce", "the sidecar")
 	flag.StringVar(&o.root, "root", "", "the empty folder of the store; by default one that is removed if all is well")
+	flag.StringVar(&o.store, "store", "", "the postgres:// URL of an empty schema, which is judged in a copy in the folder")
 	flag.DurationVar(&o.minLife, "min-life", 50*time.Millisecond, "the shortest life of a sidecar, from its first answer")
 	flag.DurationVar(&o.maxLife, "max-life", 500*time.Millisecond, "the longest life of a sidecar")
 	flag.Parse()

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/dsh-taskforce/sidecar/store/postgres/pgtest"
 	"github.com/dsh-taskforce/sidecar/store/sqlite"
 	"go.uber.org/goleak"
 )
@@ -38,6 +41,39 @@ func TestSwarm(t *testing.T) {
 	}
 	for _, c := range tampered {
 		t.Run(c.name, func(t *testing.T) { c.check(t, content) })
+	}
+}
+
+// TestSwarmOnPostgres lets 16 sidecars loose on one server, whose own processes
+// are killed all the time, and which is restarted once.
+func TestSwarmOnPostgres(t *testing.T) {
+	server := pgtest.Start(t, "-c", "fsync=off", "-c", "max_connections=300")
+	o := options{admissions: 800, hosts: 16, binary: build(t), root: t.TempDir(), store: server.URL("swarm"), minLife: 200 * time.Millisecond, maxLife: time.Second}
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	var disturbed sync.WaitGroup
+	disturbed.Go(func() {
+		server.Disturb(ctx, 50*time.Millisecond)
+	})
+	disturbed.Go(func() {
+		select {
+		case <-ctx.Done():
+			t.Error("the swarm ended before the server was restarted")
+		case <-time.After(5 * time.Second):
+			server.Kill()
+			if err := server.Start(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	violations, err := o.run(t.Context())
+	end()
+	disturbed.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range violations {
+		t.Error(v)
 	}
 }
 

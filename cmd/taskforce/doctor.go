@@ -5,14 +5,14 @@ import (
 	"io"
 	"strings"
 
-	"github.com/dsh-taskforce/sidecar/store/sqlite"
+	"github.com/dsh-taskforce/sidecar/store"
 	"github.com/spf13/cobra"
 )
 
 // diagnosis is what `doctor --json` prints.
 type diagnosis struct {
-	Healthy  bool             `json:"healthy"`
-	Findings []sqlite.Finding `json:"findings"`
+	Healthy  bool            `json:"healthy"`
+	Findings []store.Finding `json:"findings"`
 }
 
 func newDoctor() *cobra.Command {
@@ -28,7 +28,7 @@ func newDoctor() *cobra.Command {
 	f.register(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		s, err := f.openToRead(cmd.Context())
+		s, err := f.open(cmd.Context(), true)
 		if err != nil {
 			return err
 		}
@@ -48,10 +48,10 @@ func newDoctor() *cobra.Command {
 }
 
 // faultsIn returns the names of the checks that failed.
-func faultsIn(findings []sqlite.Finding) []string {
+func faultsIn(findings []store.Finding) []string {
 	var names []string
 	for _, f := range findings {
-		if f.Level == sqlite.Fault {
+		if f.Level == store.Fault {
 			names = append(names, f.Name)
 		}
 	}

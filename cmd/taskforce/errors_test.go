@@ -21,6 +21,7 @@ var provocations = map[schema.Code]func(*testing.T){
 	schema.ErrStoreCorrupt: provokeStoreCorrupt,
 	schema.ErrStoreVersion: provokeStoreVersion,
 	schema.ErrStoreConfig:  provokeStoreConfig,
+	schema.ErrStoreUnknown: provokeStoreUnknown,
 
 	schema.ErrNotFound:     provokeNotFound,
 	schema.ErrCrossRun:     provokeCrossRun,

@@ -17,8 +17,10 @@ import (
 
 // linearSlot is a place where a sidecar runs; another takes its place when it is killed.
 type linearSlot struct {
-	binary, root string
-	environment  []string
+	binary string
+	// store are the flags that say where the store is.
+	store       []string
+	environment []string
 
 	mu      sync.Mutex
 	sidecar *linearSidecar
@@ -47,7 +49,7 @@ func (s *linearSlot) get() (*linearSidecar, error) {
 		}
 	}
 	var err error
-	s.sidecar, err = startLinearSidecar(s.binary, s.root, s.environment)
+	s.sidecar, err = startLinearSidecar(s.binary, s.store, s.environment)
 	return s.sidecar, err
 }
 
@@ -61,8 +63,8 @@ func (s *linearSlot) end() {
 	}
 }
 
-func startLinearSidecar(binary, root string, environment []string) (*linearSidecar, error) {
-	s := &linearSidecar{cmd: exec.Command(binary, "serve", "--root", root), waiting: map[string]chan *reply{}, ended: make(chan struct{})}
+func startLinearSidecar(binary string, store, environment []string) (*linearSidecar, error) {
+	s := &linearSidecar{cmd: exec.Command(binary, append([]string{"serve"}, store...)...), waiting: map[string]chan *reply{}, ended: make(chan struct{})}
 	s.cmd.Env = append(os.Environ(), environment...)
 	var err error
 	if s.in, err = s.cmd.StdinPipe(); err != nil {

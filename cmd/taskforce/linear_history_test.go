@@ -119,7 +119,7 @@ func (e *admittedTwice) Error() string { return e.name + " was admitted twice" }
 // operation is the call in porcupine's form and the model's names.
 func (c *linearCall) operation(names map[string]string) (porcupine.Operation, error) {
 	op := porcupine.Operation{ClientId: c.client, Input: c.named(names), Call: int64(c.sent), Output: lost, Return: int64(c.over)}
-	if c.reply == nil {
+	if c.reply == nil || c.reply.Error != nil && c.reply.Error.Data.Code == schema.ErrStoreUnknown {
 		return op, nil
 	}
 	answer, err := c.answer(names)

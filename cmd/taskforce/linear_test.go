@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"math/rand/v2"
@@ -12,6 +13,7 @@ import (
 	"github.com/anishathalye/porcupine"
 	"github.com/dsh-taskforce/sidecar/governor/model"
 	"github.com/dsh-taskforce/sidecar/schema"
+	"github.com/dsh-taskforce/sidecar/store/postgres/pgtest"
 )
 
 // Several sidecars serve several clients on one file, some are killed, and what
@@ -45,18 +47,41 @@ func TestLinear(t *testing.T) {
 	t.Logf("seed %d: repeat with -linear.seed, but which call overtakes which is up to the machine", seed)
 	binary := build(t, "cmd/taskforce")
 	for i := range *linearRounds {
-		if err := linearRound(binary, t.TempDir(), seed+uint64(i)); err != nil {
+		if err := linearRound(binary, []string{"--root", t.TempDir()}, seed+uint64(i)); err != nil {
 			t.Errorf("round %d: %v", i, err)
 		}
 	}
 }
 
-// linearRound records one history on the empty root and checks it. The
-// sidecars' environment is that of the test and more.
-func linearRound(binary, root string, seed uint64, environment ...string) error {
+// TestLinearOnPostgres does the same with sidecars on a server, whose processes
+// are killed too.
+func TestLinearOnPostgres(t *testing.T) {
+	t.Parallel()
+	seed := *linearSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("seed %d", seed)
+	binary, server := build(t, "cmd/taskforce"), pgtest.Start(t, "-c", "fsync=off")
+	for i := range *linearRounds {
+		ctx, end := context.WithCancel(t.Context())
+		var disturbed sync.WaitGroup
+		disturbed.Go(func() { server.Disturb(ctx, 100*time.Millisecond) })
+		err := linearRound(binary, []string{"--store", server.URL(server.Schema())}, seed+uint64(i))
+		end()
+		disturbed.Wait()
+		if err != nil {
+			t.Errorf("round %d: %v", i, err)
+		}
+	}
+}
+
+// linearRound records one history on the empty store that the flags name, and
+// checks it. The sidecars' environment is that of the test and more.
+func linearRound(binary string, store []string, seed uint64, environment ...string) error {
 	slots := make([]*linearSlot, linearSidecars)
 	for i := range slots {
-		slots[i] = &linearSlot{binary: binary, root: root, environment: environment}
+		slots[i] = &linearSlot{binary: binary, store: store, environment: environment}
 		defer slots[i].end()
 	}
 	tasks := []linearTask{{1, "run 1", "s"}, {2, "run 1", "t"}, {3, "run 1", "s"}, {4, "run 1", "t"}, {5, "run 2", "s"}, {6, "run 2", "t"}}

@@ -64,7 +64,7 @@ func newRoot() *cobra.Command {
 		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(misused)
-	root.AddCommand(newServe(), newStatus(), newDoctor(), newVerify(), newBackup(), newRestore(), newSchema(), newVersion())
+	root.AddCommand(newServe(), newStatus(), newDoctor(), newVerify(), newBackup(), newRestore(), newCopy(), newSchema(), newVersion())
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
 		completion.Args, completion.RunE = knownCommand, root.RunE // else it explains itself for any shell

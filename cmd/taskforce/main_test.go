@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/dsh-taskforce/sidecar/store/postgres/pgtest"
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 )
@@ -23,6 +24,7 @@ func (l leakTest) Run() int {
 	// and these tests start hundreds.
 	os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
 	status := l.M.Run()
+	pgtest.Stop()
 	if err := goleak.Find(); err != nil && status == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

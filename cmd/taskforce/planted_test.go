@@ -170,7 +170,7 @@ func caughtByHistories(t *testing.T, fault, sidecar string) {
 	t.Helper()
 	const most = 20
 	for i := range most {
-		err := linearRound(sidecar, t.TempDir(), uint64(i), plantedVariable+"="+fault)
+		err := linearRound(sidecar, []string{"--root", t.TempDir()}, uint64(i), plantedVariable+"="+fault)
 		var found *notLinearizable
 		var doubled *admittedTwice
 		switch {

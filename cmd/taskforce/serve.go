@@ -5,7 +5,6 @@ import (
 
 	"github.com/dsh-taskforce/sidecar/rpc"
 	"github.com/dsh-taskforce/sidecar/schema"
-	"github.com/dsh-taskforce/sidecar/store/sqlite"
 	"github.com/spf13/cobra"
 )
 
@@ -40,10 +39,6 @@ func newServe() *cobra.Command {
 }
 
 func (f *serveFlags) serve(cmd *cobra.Command) error {
-	folder, err := f.folder()
-	if err != nil {
-		return err
-	}
 	keepFilesPrivate()
 	surviveBrokenPipes()
 	defer raiseHeap()()
@@ -52,7 +47,7 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 	in := &hostInput{Reader: os.Stdin}
 	ctx, stop := untilTold(cmd.Context(), in)
 	defer stop()
-	store, err := sqlite.Open(ctx, folder, f.options(false))
+	store, err := f.open(ctx, false)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func newStatus() *cobra.Command {
 	f.register(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: the result of governor.summary, or of governor.runs with every run")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s, err := f.openToRead(cmd.Context())
+		s, err := f.open(cmd.Context(), true)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dsh-taskforce/sidecar/store/postgres/pgtest"
 	"github.com/dsh-taskforce/sidecar/store/sqlite"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -26,47 +27,73 @@ func TestVectors(t *testing.T) {
 	for _, file := range files {
 		t.Run(strings.TrimPrefix(file, "testdata/vectors/"), func(t *testing.T) {
 			t.Parallel()
-			replayTrace(t, file)
+			replayFile(t, file)
 		})
 	}
 }
 
-func replayTrace(t *testing.T, file string) {
+// The traces that begin with an empty store have the same answers on PostgreSQL.
+func TestVectorsOnPostgres(t *testing.T) {
+	server := pgtest.Shared(t)
+	files, err := filepath.Glob("testdata/vectors/plain/trace-*.json")
+	if err != nil || len(files) != 24 {
+		t.Fatalf("%d traces found, want 24 (%v)", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			url := server.URL(server.Schema())
+			replayTrace(t, readTrace(t, file), func() *sidecar { return launch(t, program(t, "serve", "--store", url)) })
+		})
+	}
+}
+
+func readTrace(t *testing.T, file string) object {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	trace := parse(t, text).(object)
+	return parse(t, text).(object)
+}
+
+// replayFile replays a trace on the embedded engine.
+func replayFile(t *testing.T, file string) {
+	trace := readTrace(t, file)
 	root := t.TempDir()
 	if archive, ok := trace.get("start_db").(string); ok {
 		unzip(t, filepath.Join(filepath.Dir(file), archive), filepath.Join(root, sqlite.FileName))
 		sound(t, root, "accounting") // which the legacy ones lack until they are served
 	}
+	replayTrace(t, trace, func() *sidecar { return serve(t, root) })
+	sound(t, root)
+}
+
+// replayTrace makes the steps of a trace, with sidecars that start starts.
+func replayTrace(t *testing.T, trace object, start func() *sidecar) {
 	known := bindings{}
 	if given, ok := trace.get("bindings").(object); ok {
 		for _, m := range given {
 			known[m.name] = m.value.(string)
 		}
 	}
-	s := serve(t, root)
+	s := start()
 	for i, step := range trace.get("steps").([]any) {
-		if s = replayStep(t, s, root, step.(object), known); t.Failed() {
+		if s = replayStep(t, s, start, step.(object), known); t.Failed() {
 			t.Fatalf("at step %d", i)
 		}
 	}
 	if status := s.end(); status != 0 {
 		t.Errorf("exit status %d", status)
 	}
-	sound(t, root)
 }
 
 // replayStep makes one step and returns the sidecar for the next one.
-func replayStep(t *testing.T, s *sidecar, root string, step object, known bindings) *sidecar {
+func replayStep(t *testing.T, s *sidecar, start func() *sidecar, step object, known bindings) *sidecar {
 	if step.get("restart") != nil {
 		if status := s.end(); status != 0 {
 			t.Errorf("exit status %d", status)
 		}
-		return serve(t, root)
+		return start()
 	}
 	method := step.get("call").(string)
 	r := s.call(method, jsontext.Value(textOf(known.fill(step.get("params")))))

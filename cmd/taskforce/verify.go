@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/dsh-taskforce/sidecar/store/sqlite"
+	"github.com/dsh-taskforce/sidecar/store"
 	"github.com/spf13/cobra"
 )
 
@@ -24,7 +24,7 @@ func newVerify() *cobra.Command {
 	f.register(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		s, err := f.openToRead(cmd.Context())
+		s, err := f.open(cmd.Context(), true)
 		if err != nil {
 			return unexamined{err}
 		}
@@ -48,7 +48,7 @@ func (u unexamined) Unwrap() error { return u.error }
 
 var errUnsound = errors.New("the ledger has faults")
 
-func printVerification(w io.Writer, v *sqlite.Verification) error {
+func printVerification(w io.Writer, v *store.Verification) error {
 	out := newTable(w)
 	for _, b := range v.Breaches {
 		out.row("%s\t%s\t%s\t%s\t%s", b.Level, b.Check, b.Table, readable(b.Row), b.Explanation)

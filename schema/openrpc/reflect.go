@@ -28,6 +28,7 @@ var enums = map[reflect.Type][]any{
 	reflect.TypeFor[schema.ChargeSource](): {schema.FromAdmission, schema.FromLegacy},
 	reflect.TypeFor[schema.HistoryView]():  {schema.ViewReservations, schema.ViewAudit, schema.ViewRetryCharges},
 	reflect.TypeFor[schema.LimitName]():    {schema.LimitActive, schema.LimitWriters, schema.LimitCreated, schema.LimitRetries},
+	reflect.TypeFor[schema.Watching]():     {schema.WatchNotify, schema.WatchPoll},
 	reflect.TypeFor[schema.Fence]():        {schema.FenceReservation, schema.FenceAdmission, schema.FenceRework},
 	reflect.TypeFor[schema.TaskStatus](): {schema.TaskOpen, schema.TaskClaimed, schema.TaskSubmitted, schema.TaskAccepted, schema.TaskRejected,
 		schema.TaskCancelled, schema.TaskDone, schema.TaskPartial, schema.TaskFailed},

@@ -12,24 +12,20 @@ import (
 	"github.com/dsh-taskforce/sidecar/store"
 )
 
-// Level says how bad a finding is.
-type Level string
+// The findings of all engines are alike.
+type (
+	// Level says how bad a finding is.
+	Level = store.Level
+	// Finding is the answer to one question about a store.
+	Finding = store.Finding
+)
 
 // The levels of a [Finding].
 const (
-	Fine    Level = "ok"
-	Warning Level = "warn"
-	Fault   Level = "FAIL"
+	Fine    = store.Fine
+	Warning = store.Warning
+	Fault   = store.Fault
 )
-
-// Finding is the answer to one question about a store.
-type Finding struct {
-	Level Level `json:"level"`
-	// Name is a stable token for the question.
-	Name string `json:"name"`
-	// Explanation is the answer for people.
-	Explanation string `json:"explanation"`
-}
 
 // check is one question. An error of ask means that the file could not answer,
 // which is a fault of its own.
@@ -72,7 +68,7 @@ func (e *examination) answer(checks []check) []Finding {
 		if err != nil {
 			level, explanation = Fault, "the question cannot be answered: "+messageOf(err)
 		}
-		findings = append(findings, Finding{level, c.name, explanation})
+		findings = append(findings, Finding{Level: level, Name: c.name, Explanation: explanation})
 	}
 	return findings
 }

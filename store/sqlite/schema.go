@@ -233,7 +233,7 @@ func shadowTask(columns map[string]bool) string {
 
 // identify remembers which store this is.
 func (s *Store) identify(ctx context.Context, c *conn) error {
-	identity := store.Identity{Engine: "sqlite", Location: s.path, SchemaVersion: SchemaVersion}
+	identity := store.Identity{Engine: "sqlite", Location: s.path, SchemaVersion: SchemaVersion, Watching: schema.WatchPoll}
 	_, err := c.scan(ctx, "SELECT sqlite_version(), coalesce((SELECT value FROM sidecar_meta WHERE key = 'store_id'), '')", nil,
 		&identity.EngineVersion, &identity.ID)
 	s.identity = identity

@@ -10,40 +10,15 @@ import (
 	"github.com/dsh-taskforce/sidecar/store"
 )
 
-// Verification is what [Store.Verify] found.
-type Verification struct {
-	// Sound says that no finding is a fault.
-	Sound bool `json:"sound"`
-	// StoreID is empty if no sidecar has served the file yet.
-	StoreID string `json:"store_id"`
-	// Rows says how much was read.
-	Rows Rows `json:"rows"`
-	// Breaches are the findings, in the order of the promises that they break.
-	Breaches []Breach `json:"findings"`
-}
-
-// Rows counts what the ledger retains.
-type Rows struct {
-	Tasks        int64 `json:"tasks"`
-	Events       int64 `json:"task_events"`
-	Reservations int64 `json:"reservations"`
-	Holds        int64 `json:"holds"`
-	Charges      int64 `json:"retry_charges"`
-	Audit        int64 `json:"audit_entries"`
-}
-
-// Breach is a row that breaks a promise.
-type Breach struct {
-	Level Level `json:"level"`
-	// Check is the name of the promise, a stable token.
-	Check string `json:"check"`
-	// Table and Row say where the breach is. Row is the row's key, empty if the
-	// breach is not one row's.
-	Table string `json:"table"`
-	Row   string `json:"row"`
-	// Explanation says what is wrong, for people.
-	Explanation string `json:"explanation"`
-}
+// The verifications of all engines are alike.
+type (
+	// Verification is what [Store.Verify] found.
+	Verification = store.Verification
+	// Rows counts what the ledger retains.
+	Rows = store.Rows
+	// Breach is a row that breaks a promise.
+	Breach = store.Breach
+)
 
 // listed is how many breaches of one promise are listed. The others are counted.
 const listed = 100
@@ -139,14 +114,14 @@ func verify(e *examination) (*verification, error) {
 func (v *verification) breach(p *promise, table, row, explanation string, args ...any) {
 	v.broken[p]++
 	if v.broken[p] <= listed {
-		v.breaches[p] = append(v.breaches[p], Breach{p.level, p.name, table, row, fmt.Sprintf(explanation, args...)})
+		v.breaches[p] = append(v.breaches[p], Breach{Level: p.level, Check: p.name, Table: table, Row: row, Explanation: fmt.Sprintf(explanation, args...)})
 	}
 }
 
 // unanswered records that the file is too damaged to tell.
 func (v *verification) unanswered(p *promise, err error) {
 	v.broken[p]++
-	v.breaches[p] = append(v.breaches[p], Breach{Fault, p.name, "", "", "the question cannot be answered: " + messageOf(err)})
+	v.breaches[p] = append(v.breaches[p], Breach{Level: Fault, Check: p.name, Explanation: "the question cannot be answered: " + messageOf(err)})
 }
 
 // result lists the breaches, and says of each promise how many are not listed.
@@ -155,7 +130,7 @@ func (v *verification) result() (*Verification, error) {
 	for _, p := range promises() {
 		result.Breaches = append(result.Breaches, v.breaches[p]...)
 		if more := v.broken[p] - len(v.breaches[p]); more > 0 {
-			result.Breaches = append(result.Breaches, Breach{p.level, p.name, "", "", fmt.Sprintf("and %d more", more)})
+			result.Breaches = append(result.Breaches, Breach{Level: p.level, Check: p.name, Explanation: fmt.Sprintf("and %d more", more)})
 		}
 	}
 	for _, b := range result.Breaches {
@@ -184,16 +159,16 @@ func (v *verification) findings() []Finding {
 func (v *verification) finding(p *promise) Finding {
 	breaches := v.breaches[p]
 	if len(breaches) == 0 {
-		return Finding{Fine, p.name, p.kept}
+		return Finding{Level: Fine, Name: p.name, Explanation: p.kept}
 	}
 	var offenders []string
 	for _, b := range breaches {
 		if b.Table == "" {
-			return Finding{b.Level, p.name, b.Explanation}
+			return Finding{Level: b.Level, Name: p.name, Explanation: b.Explanation}
 		}
 		offenders = append(offenders, b.Row)
 	}
-	return Finding{p.level, p.name, p.broken + ": " + some(offenders, v.broken[p])}
+	return Finding{Level: p.level, Name: p.name, Explanation: p.broken + ": " + some(offenders, v.broken[p])}
 }
 
 // isDamage says that an error means a damaged file.

@@ -20,20 +20,24 @@ var histories = []test{
 
 func admissionOrder(t *testing.T, s store.Store) {
 	ids := []string{"c", "a", "d", "b"}
-	rows := map[string]int64{}
+	admitted := map[string]*store.Reservation{}
 	write(t, s, func(tx store.Tx) error {
 		for i, id := range ids {
 			r := reservation(id, "run", int64(i+1), 1, schema.Read)
 			if err := admit(tx, r, int64(i), int64(i*10)); err != nil {
 				return err
 			}
-			rows[id] = r.Row
+			admitted[id] = r
 			if err := admit(tx, reservation("x"+id, "other", int64(i+10), 1, schema.Read), 0, 0); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+	rows := map[string]int64{}
+	for id, r := range admitted {
+		rows[id] = r.Row
+	}
 	for _, test := range []struct {
 		page store.Page
 		want []string
@@ -110,18 +114,19 @@ func auditIsAppended(t *testing.T, s store.Store) {
 
 func auditPages(t *testing.T, s store.Store) {
 	var entries []schema.AuditEntry
+	all := make([]schema.AuditEntry, 8)
 	write(t, s, func(tx store.Tx) error {
-		for i := range 8 {
-			e := schema.AuditEntry{RunID: fmt.Sprint("run-", i%2), Action: "bind", Role: schema.Lead, SessionID: fmt.Sprint(i), Details: []byte("{}")}
-			if err := tx.AppendAudit(&e); err != nil {
+		for i := range all {
+			all[i] = schema.AuditEntry{RunID: fmt.Sprint("run-", i%2), Action: "bind", Role: schema.Lead, SessionID: fmt.Sprint(i), Details: []byte("{}")}
+			if err := tx.AppendAudit(&all[i]); err != nil {
 				return err
-			}
-			if i%2 == 0 {
-				entries = append(entries, e)
 			}
 		}
 		return nil
 	})
+	for i := 0; i < len(all); i += 2 {
+		entries = append(entries, all[i])
+	}
 	page := func(p store.Page) []schema.AuditEntry {
 		return read(t, s, func(tx store.Tx) ([]schema.AuditEntry, error) { return tx.Audit("run-0", p) })
 	}

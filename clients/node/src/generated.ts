@@ -93,6 +93,8 @@ export interface Capabilities {
   max_in_flight: number;
   /** Whether `governor.watch` is served. */
   watch: boolean;
+  /** How a watch learns of commits: it is told of them, or it looks a few times a second. */
+  watch_by: Watching;
 }
 
 /** ChangedParams is the content of the notification `governor.changed`. */
@@ -926,6 +928,7 @@ export type Code =
   | 'E_STORE_REPLACED'
   | 'E_STORE_VERSION'
   | 'E_STORE_CONFIG'
+  | 'E_STORE_UNKNOWN'
   | 'E_NOT_FOUND'
   | 'E_CROSS_RUN'
   | 'E_TERMINAL'
@@ -987,6 +990,8 @@ export type TaskStatus =
   | 'partial'
   | 'failed';
 
+export type Watching = 'notify' | 'poll';
+
 /** Every code that the sidecar answers, with its JSON-RPC number. */
 export const ERRORS: Readonly<Record<Code, { number: number; retryable: boolean }>> = {
   /** A limit of the run or of the task is reached. */
@@ -1021,17 +1026,21 @@ export const ERRORS: Readonly<Record<Code, { number: number; retryable: boolean 
   E_SHUTTING_DOWN: { number: -32006, retryable: false },
   /** The task's status does not allow the call. */
   E_STATUS: { number: -32024, retryable: false },
-  /** The write lock was not had within the busy timeout. */
+  /**
+   * The write lock was not had, or no server that can write was reached, within the busy timeout.
+   */
   E_STORE_BUSY: { number: -32010, retryable: true },
   /** The store is closed. */
   E_STORE_CLOSED: { number: -32011, retryable: false },
-  /** Bad options, or a file system that cannot keep locks. */
+  /**
+   * Bad options, a file system that cannot keep locks, or a database server that refuses the role.
+   */
   E_STORE_CONFIG: { number: -32018, retryable: false },
   /** The database or its log is damaged, was cut off, or is none. */
   E_STORE_CORRUPT: { number: -32015, retryable: false },
   /** The disk is full; nothing of the call was kept. */
   E_STORE_FULL: { number: -32012, retryable: false },
-  /** The disk failed to read or write. */
+  /** The disk, or the database server, failed to read or write. */
   E_STORE_IO: { number: -32014, retryable: false },
   /** The store cannot be written. */
   E_STORE_READONLY: { number: -32013, retryable: false },
@@ -1040,6 +1049,11 @@ export const ERRORS: Readonly<Record<Code, { number: number; retryable: boolean 
    * was restored over it.
    */
   E_STORE_REPLACED: { number: -32016, retryable: false },
+  /**
+   * The connection to the database was lost during the commit, so nobody knows whether the call
+   * took effect. Repeating a reserve, bind, markUnknown or settle finds out.
+   */
+  E_STORE_UNKNOWN: { number: -32019, retryable: false },
   /** The store was written by a newer version. */
   E_STORE_VERSION: { number: -32017, retryable: false },
   /** The task belongs to another session. */

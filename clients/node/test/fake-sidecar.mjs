@@ -10,7 +10,7 @@ const initialized = {
   server: { name: 'fake', version: '0' },
   engine: { name: 'none' },
   store: { id: 'fake', schema_version: 1, location: 'nowhere' },
-  capabilities: { max_frame_bytes: 4096, max_in_flight: 8, watch: true },
+  capabilities: { max_frame_bytes: 4096, max_in_flight: 8, watch: true, watch_by: 'poll' },
   pinned: null,
 };
 

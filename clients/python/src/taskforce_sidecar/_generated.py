@@ -133,7 +133,7 @@ ErrorCode = Literal[
     "E_SCHEDULER_CAPABILITY",
     # The sidecar was asked to shut down and takes no new calls.
     "E_SHUTTING_DOWN",
-    # The write lock was not had within the busy timeout.
+    # The write lock was not had, or no server that can write was reached, within the busy timeout.
     "E_STORE_BUSY",
     # The store is closed.
     "E_STORE_CLOSED",
@@ -141,7 +141,7 @@ ErrorCode = Literal[
     "E_STORE_FULL",
     # The store cannot be written.
     "E_STORE_READONLY",
-    # The disk failed to read or write.
+    # The disk, or the database server, failed to read or write.
     "E_STORE_IO",
     # The database or its log is damaged, was cut off, or is none.
     "E_STORE_CORRUPT",
@@ -150,8 +150,11 @@ ErrorCode = Literal[
     "E_STORE_REPLACED",
     # The store was written by a newer version.
     "E_STORE_VERSION",
-    # Bad options, or a file system that cannot keep locks.
+    # Bad options, a file system that cannot keep locks, or a database server that refuses the role.
     "E_STORE_CONFIG",
+    # The connection to the database was lost during the commit, so nobody knows whether the call
+    # took effect. Repeating a reserve, bind, markUnknown or settle finds out.
+    "E_STORE_UNKNOWN",
     # No such task.
     "E_NOT_FOUND",
     # The task belongs to another run.
@@ -349,6 +352,9 @@ class Capabilities(TypedDict):
 
     watch: bool
     """Whether `governor.watch` is served."""
+
+    watch_by: Literal["notify", "poll"]
+    """How a watch learns of commits: it is told of them, or it looks a few times a second."""
 
 
 class ChangedParams(TypedDict):
