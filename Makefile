@@ -55,7 +55,7 @@ dist-sbom: dist-binaries ## list the modules inside each binary, as CycloneDX do
 	done; rm $(DIST)/sbom/log
 
 .PHONY: dist
-dist: dist-npm dist-sbom ## build every package of a release, lists of what they hold, and checksums
+dist: dist-npm dist-python dist-sbom ## build every package of a release, lists of what they hold, and checksums
 	cd $(DIST) && find bin npm python sbom -type f -not -path 'npm/packages/*' 2>/dev/null | LC_ALL=C sort | xargs sha256sum >SHA256SUMS
 	@cat $(DIST)/SHA256SUMS
 
@@ -84,6 +84,13 @@ $(OPENRPC)/node_modules/.package-lock.json: $(OPENRPC)/package-lock.json
 
 $(PACKAGES)/node_modules/.package-lock.json: $(PACKAGES)/package-lock.json
 	cd $(PACKAGES) && npm ci --ignore-scripts --no-audit --no-fund
+
+.PHONY: dist-python
+dist-python: dist-binaries $(VENV)/ready ## build the Python wheels of all platforms, and the source package
+	rm -rf $(DIST)/python
+	$(VENV_PYTHON) $(PYTHON_DIR)/pack.py $(DIST)/python \
+		$(foreach binary,$(BINARIES),$(notdir $(patsubst %/,%,$(dir $(binary))))=$(binary))
+	@cd $(DIST)/python && wc -c *
 
 .PHONY: demo
 demo: build node ## run both example hosts: real programs that spawn the sidecar
