@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -37,11 +38,21 @@ def test_the_source_takes_a_binary(sdist: Path, binary: str, tmp_path: Path) -> 
     assert packed.read_bytes() == Path(binary).read_bytes()
 
 
-@pytest.fixture(scope="session")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+# PyPy speaks the oldest Python that is supported, 3.9.
+OLDEST = shutil.which("pypy3")
+PYTHONS = [sys.executable, OLDEST or "pypy3"]
+
+
+@pytest.fixture(scope="session", params=PYTHONS, ids=["this", "oldest"])
+def installed(
+    request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """A clean virtual environment with the wheel, outside of the source tree."""
+    if request.param != sys.executable and not OLDEST:
+        assert "CI" not in os.environ, "CI has to test with the oldest Python, pypy3"
+        pytest.skip("there is no pypy3")
     folder = tmp_path_factory.mktemp("clean") / "venv"
-    venv.create(folder)
+    subprocess.run([request.param, "-m", "venv", "--without-pip", folder], check=True)
     done = install(str(folder / "bin" / "python"), str(wheel))
     assert done.returncode == 0, done.stderr
     return folder
