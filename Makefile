@@ -117,6 +117,10 @@ test-node: build node
 test-python: build $(VENV)/ready
 	cd $(PYTHON_DIR) && $(VENV_PYTHON) -m pytest -q
 
+.PHONY: kills
+kills: build $(VENV)/ready ## kill the sidecars of both Python clients at random moments under load (KILLS=1000)
+	cd $(PYTHON_DIR) && TASKFORCE_KILLS=$(or $(KILLS),1000) $(VENV_PYTHON) -m pytest -s tests/test_kills.py --durations=2
+
 .PHONY: node
 node: $(NODE_DIR)/node_modules/.package-lock.json
 	cd $(NODE_DIR) && npm run --silent build

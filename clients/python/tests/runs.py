@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 from collections.abc import Callable
+from typing import Any
 
 from taskforce_sidecar import Client, TaskforceError
 from taskforce_sidecar.types import Authority, Kind, Mode, Proof, ReserveInput, Task
@@ -43,6 +45,11 @@ def refusal(call: Callable[[], object]) -> TaskforceError:
     except TaskforceError as error:
         return error
     raise AssertionError("the call was not refused")
+
+
+async def settled(value: Any) -> Any:
+    """Returns what either client answers."""
+    return await value if inspect.isawaitable(value) else value
 
 
 def kill(pid: int) -> None:

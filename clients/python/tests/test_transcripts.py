@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 import re
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from taskforce_sidecar import AsyncClient, AsyncWatch, Client, TaskforceError, Watch
 
 from .match import difference, fill
+from .runs import settled
 
 FOLDER = Path(__file__).resolve().parents[2] / "testdata" / "transcripts"
 TRANSCRIPTS = sorted(FOLDER.glob("*.json"))
@@ -33,11 +33,6 @@ def call(client: AnyClient, method: str, params: dict[str, Any]) -> Any:
     group, _, name = method.rpartition(".")
     owner = getattr(client, group) if group not in ("", "rpc") else client
     return getattr(owner, snake(name))(**{snake(key): value for key, value in params.items()})
-
-
-async def settled(value: Any) -> Any:
-    """Returns what either client answers."""
-    return await value if inspect.isawaitable(value) else value
 
 
 class Replay:

@@ -7,13 +7,15 @@ stderr, so that the sidecar never blocks on either.
 from __future__ import annotations
 
 import concurrent.futures
+import os
 import subprocess
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from typing import IO, Any, cast
 
+from . import _fork
 from ._errors import TaskforceError, lost, start_failed, unsent
 from ._generated import InitializeResult
 from ._launch import EXIT_GRACE, READ_SIZE, Launch, Tail
@@ -34,6 +36,7 @@ class Connection:
         self._watching = threading.Lock()  # one watch or unwatch at a time
         self._closing = False
         self._tail = Tail()
+        self.owner = os.getpid()
         self._started = time.monotonic()
         try:
             self._process = subprocess.Popen(
@@ -47,6 +50,7 @@ class Connection:
             )
         except OSError as error:
             raise start_failed(f"cannot start {launch.command[0]}: {error}") from error
+        _fork.register(self)
         self._stdin = cast("IO[bytes]", self._process.stdin)
         self._drainer = threading.Thread(target=self._drain, name="taskforce-stderr", daemon=True)
         self._drainer.start()
@@ -68,6 +72,11 @@ class Connection:
     def lived(self) -> float:
         """Seconds since the start."""
         return time.monotonic() - self._started
+
+    def pipes(self) -> Iterable[IO[bytes]]:
+        """Returns the ends of the pipes to the sidecar."""
+        pipes = (self._process.stdin, self._process.stdout, self._process.stderr)
+        return [pipe for pipe in pipes if pipe]
 
     def _initialize(self, timeout: float) -> InitializeResult:
         reply: Future[InitializeResult] = Future()

@@ -9,6 +9,8 @@ from ._generated import ErrorCode, ErrorData
 ClientCode = Literal[
     # No binary at any of the places that the message lists.
     "E_BINARY_NOT_FOUND",
+    # The client belongs to the process that this one was forked from.
+    "E_FORKED",
     # The sidecar speaks another version of the protocol.
     "E_PROTOCOL",
     # The sidecar cannot be started. Nothing was asked of it.

@@ -78,6 +78,18 @@ def may_send_again(error: TaskforceError, method: str, sends: int) -> bool:
     return error.code == "E_SHUTTING_DOWN"
 
 
+def is_unknown(error: TaskforceError) -> bool:
+    """Says whether the call may have taken effect although it failed."""
+    return error.code == "E_SIDECAR_LOST" and error.details.get("outcome") == "unknown"
+
+
+def is_unanswered(error: TaskforceError) -> bool:
+    """Says whether no sidecar has looked at the call: it says nothing of an earlier sending."""
+    if error.code == "E_SIDECAR_LOST":
+        return error.details.get("outcome") == "not_executed"
+    return error.code in ("E_SIDECAR_START", "E_STORE_CLOSED", "E_SHUTTING_DOWN")
+
+
 class Tail:
     """The end of what the sidecar wrote to stderr."""
 

@@ -11,9 +11,9 @@ import copy
 import itertools
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
-from ._errors import TaskforceError, lost, start_failed, unsent
+from ._errors import ErrorDetails, TaskforceError, lost, start_failed, unsent
 from ._generated import PROTOCOL, InitializeResult
 from ._version import __version__
 
@@ -146,7 +146,7 @@ class Session:
     def open(self, server: InitializeResult) -> None:
         """Takes the answer to `initialize`. Raises if the sidecar speaks another protocol."""
         if server["protocol"] != PROTOCOL:
-            raise _mismatch(server["protocol"])
+            raise _mismatch([server["protocol"]])
         self._max_frame = server["capabilities"]["max_frame_bytes"]
 
 
@@ -165,16 +165,19 @@ def initialize_params() -> dict[str, Any]:
 def handshake_error(error: TaskforceError) -> TaskforceError:
     """Returns the error to raise when `initialize` fails."""
     if error.details.get("reason") == "protocol":
-        return _mismatch(error.details.get("supported"))
+        return _mismatch(error.details.get("supported", []))
     if error.code == "E_SIDECAR_LOST":
         return start_failed(error.message)
     return error
 
 
-def _mismatch(theirs: object) -> TaskforceError:
+def _mismatch(theirs: list[int]) -> TaskforceError:
+    served = " or ".join(map(str, theirs))
+    details = {"code": "E_PROTOCOL", "retryable": False, "supported": theirs}
     return TaskforceError(
         "E_PROTOCOL",
-        f"this client speaks protocol {PROTOCOL}, the sidecar {theirs}; install matching versions",
+        f"this client speaks protocol {PROTOCOL}, the sidecar {served}; install matching versions",
+        cast(ErrorDetails, details),
     )
 
 
