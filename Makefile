@@ -117,8 +117,8 @@ test-node: build node
 test-python: build $(VENV)/ready
 	cd $(PYTHON_DIR) && $(VENV_PYTHON) -m pytest -q
 
-.PHONY: kills
-kills: build $(VENV)/ready ## kill the sidecars of both Python clients at random moments under load (KILLS=1000)
+.PHONY: kills-python
+kills-python: build $(VENV)/ready ## kill the sidecars of both Python clients at random moments under load (KILLS=1000)
 	cd $(PYTHON_DIR) && TASKFORCE_KILLS=$(or $(KILLS),1000) $(VENV_PYTHON) -m pytest -s tests/test_kills.py --durations=2
 
 .PHONY: node
@@ -191,7 +191,7 @@ lint-node: node
 
 .PHONY: lint-python
 lint-python: $(VENV)/ready
-	cd $(PYTHON_DIR) && $(VENV_PYTHON) -m ruff format --check . && $(VENV_PYTHON) -m ruff check . && $(VENV_PYTHON) -m mypy
+	cd $(PYTHON_DIR) && $(VENV_PYTHON) -m ruff format --check . && $(VENV_PYTHON) -m ruff check . && $(VENV_PYTHON) -m mypy && $(VENV_PYTHON) -m pyright src
 
 .PHONY: cross
 cross: ## compile and vet for every platform

@@ -1,6 +1,6 @@
 """Sidecars killed at random moments under load: no effect is doubled, and no call hangs.
 
-`make kills` does it a thousand times for each client; `TASKFORCE_KILLS` says how often here.
+`make kills-python` does it a thousand times for each client; `TASKFORCE_KILLS` says how often here.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ contract's own names and argument order. The types are in `taskforce_sidecar.typ
 
 from ._async_client import AsyncClient
 from ._client import Client
-from ._errors import ClientCode, TaskforceError
+from ._errors import ClientCode, ErrorDetails, TaskforceError
 from ._fence import ReservationFence, fence
 from ._version import __version__
 from ._watch import AsyncWatch, Watch
@@ -16,6 +16,7 @@ __all__ = [
     "AsyncWatch",
     "Client",
     "ClientCode",
+    "ErrorDetails",
     "ReservationFence",
     "TaskforceError",
     "Watch",

@@ -62,9 +62,9 @@ class AsyncClient(AsyncConnectionCalls):
         `start_timeout`: Seconds that the sidecar may take to answer for the first time.
         """
         super().__init__(self.call)
-        self.governor = AsyncGovernorCalls(self.call)
-        self.task = AsyncTaskCalls(self.call)
-        self.store = AsyncStoreCalls(self.call)
+        self.governor: AsyncGovernorCalls = AsyncGovernorCalls(self.call)
+        self.task: AsyncTaskCalls = AsyncTaskCalls(self.call)
+        self.store: AsyncStoreCalls = AsyncStoreCalls(self.call)
         self._launch = launch(root, binary, args, env, start_timeout)
         self._backoff = Backoff()
         self._owner = os.getpid()

@@ -60,9 +60,9 @@ class Client(ConnectionCalls):
         `start_timeout`: Seconds that the sidecar may take to answer for the first time.
         """
         super().__init__(self.call)
-        self.governor = GovernorCalls(self.call)
-        self.task = TaskCalls(self.call)
-        self.store = StoreCalls(self.call)
+        self.governor: GovernorCalls = GovernorCalls(self.call)
+        self.task: TaskCalls = TaskCalls(self.call)
+        self.store: StoreCalls = StoreCalls(self.call)
         self._launch = launch(root, binary, args, env, start_timeout)
         self._lock = threading.Lock()
         self._closing = threading.Event()

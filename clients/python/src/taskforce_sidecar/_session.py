@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Protocol, cast
 
 from ._errors import ErrorDetails, TaskforceError, lost, start_failed, unsent
-from ._generated import PROTOCOL, InitializeResult
+from ._generated import PROTOCOL, ErrorData, InitializeResult
 from ._version import __version__
 
 
@@ -80,7 +80,7 @@ class Session:
                 message = None
             if not isinstance(message, dict):
                 raise lost(f"the sidecar wrote something that is not protocol: {line[:200]!r}")
-            self._dispatch(message)
+            self._dispatch(cast("dict[str, Any]", message))
 
     def _lines(self, data: bytes) -> Iterator[bytes]:
         """Cuts the stream into lines, at line feeds only: other separators are text."""
@@ -164,8 +164,10 @@ def initialize_params() -> dict[str, Any]:
 
 def handshake_error(error: TaskforceError) -> TaskforceError:
     """Returns the error to raise when `initialize` fails."""
-    if error.details.get("reason") == "protocol":
-        return _mismatch(error.details.get("supported", []))
+    # Whatever code another version gives it.
+    details = cast(ErrorData, error.details)
+    if details.get("reason") == "protocol":
+        return _mismatch(details.get("supported", []))
     if error.code == "E_SIDECAR_LOST":
         return start_failed(error.message)
     return error
@@ -173,11 +175,10 @@ def handshake_error(error: TaskforceError) -> TaskforceError:
 
 def _mismatch(theirs: list[int]) -> TaskforceError:
     served = " or ".join(map(str, theirs))
-    details = {"code": "E_PROTOCOL", "retryable": False, "supported": theirs}
     return TaskforceError(
         "E_PROTOCOL",
         f"this client speaks protocol {PROTOCOL}, the sidecar {served}; install matching versions",
-        cast(ErrorDetails, details),
+        {"code": "E_PROTOCOL", "retryable": False, "supported": theirs},
     )
 
 
@@ -185,4 +186,5 @@ def _refusal(error: Mapping[str, Any]) -> TaskforceError:
     data = error.get("data")
     if not isinstance(data, dict) or "code" not in data or "retryable" not in data:
         return TaskforceError("E_INTERNAL", str(error.get("message")))
-    return TaskforceError(data["code"], str(error.get("message")), data)  # type: ignore[arg-type]
+    details = cast(ErrorDetails, data)
+    return TaskforceError(details["code"], str(error.get("message")), details)

@@ -1,3 +1,22 @@
-"""The types of the wire contract."""
+"""The types of the wire contract, and of errors."""
 
+from . import _generated
+from ._errors import (
+    ClientCode,
+    ErrorDetails,
+    LocalCode,
+    LocalDetails,
+    ProtocolDetails,
+    SidecarLostDetails,
+)
 from ._generated import *  # noqa: F403
+
+__all__ = [
+    "ClientCode",
+    "ErrorDetails",
+    "LocalCode",
+    "LocalDetails",
+    "ProtocolDetails",
+    "SidecarLostDetails",
+]
+__all__ += _generated.__all__
