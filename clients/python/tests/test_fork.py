@@ -6,7 +6,6 @@ import asyncio
 import multiprocessing
 import os
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,27 +13,9 @@ import pytest
 
 from taskforce_sidecar import AsyncClient, Client
 
-from .runs import LEAD, RUN, owned_task, refusal, request
+from .runs import LEAD, RUN, in_child, owned_task, refusal, request
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform cannot fork")
-
-
-def in_child(action: Callable[[], str]) -> str:
-    """Forks, and returns what the child says."""
-    mouth, ear = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            said = action()
-        except BaseException as error:
-            said = repr(error)
-        os.write(ear, said.encode())
-        os._exit(0)
-    os.close(ear)
-    with os.fdopen(mouth) as pipe:
-        said = pipe.read()
-    os.waitpid(pid, 0)
-    return said
 
 
 def test_a_child_may_not_use_the_client(client: Client) -> None:

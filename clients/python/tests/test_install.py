@@ -83,6 +83,22 @@ def test_the_installed_command_is_the_carried_binary(installed: Path, binary: st
     assert served.stdout == '{"jsonrpc":"2.0","id":1,"result":{}}\n'
 
 
+def test_annotations_mean_something_at_run_time(installed: Path) -> None:
+    """Libraries that read types from annotations can do so on every Python."""
+    code = """
+import typing, taskforce_sidecar
+from taskforce_sidecar import types
+for module in (types, taskforce_sidecar):
+    for name in module.__all__:
+        value = getattr(module, name)
+        if isinstance(value, type) and issubclass(value, dict):
+            print(name, typing.get_type_hints(value))
+"""
+    done = run(installed, "python", "-c", code)
+    assert done.returncode == 0, done.stderr
+    assert "WorktreeKeys" in done.stdout and "BudgetExhaustedDetails" in done.stdout
+
+
 def test_the_example_host_runs_where_the_wheel_is_installed(
     installed: Path, tmp_path: Path
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict, Union, cast
 
-from ._generated import ErrorCode, RefusalDetails
+from ._generated import ErrorCode, RefusalDetails, Reservation
 
 LocalCode = Literal[
     # No binary at any of the places that the message lists.
@@ -18,6 +18,8 @@ ClientCode = Union[
     LocalCode,
     # The sidecar speaks another version of the protocol.
     Literal["E_PROTOCOL"],
+    # The operation key names an earlier attempt; `details["reservation"]` is what became of it.
+    Literal["E_REPLAY"],
     # The sidecar died during the call; `details["outcome"]` says whether it may have taken effect.
     Literal["E_SIDECAR_LOST"],
 ]
@@ -47,6 +49,19 @@ class ProtocolDetails(TypedDict):
     """The versions that the sidecar speaks."""
 
 
+class ReplayDetails(TypedDict):
+    """The operation key names an earlier attempt, and nothing was run."""
+
+    code: Literal["E_REPLAY"]
+    """Always `E_REPLAY`."""
+
+    retryable: bool
+    """Always false."""
+
+    reservation: Reservation
+    """The reservation as it stands."""
+
+
 class SidecarLostDetails(TypedDict):
     """The sidecar died during the call, and the call may not be repeated."""
 
@@ -60,7 +75,9 @@ class SidecarLostDetails(TypedDict):
     """Whether the call may have taken effect."""
 
 
-ErrorDetails = Union[RefusalDetails, LocalDetails, ProtocolDetails, SidecarLostDetails]
+ErrorDetails = Union[
+    RefusalDetails, LocalDetails, ProtocolDetails, ReplayDetails, SidecarLostDetails
+]
 """What a person or program needs to act on an error; comparing its `code` tells what it has:
 
     details = error.details

@@ -7,6 +7,7 @@ from ._errors import (
     LocalCode,
     LocalDetails,
     ProtocolDetails,
+    ReplayDetails,
     SidecarLostDetails,
 )
 from ._generated import *  # noqa: F403
@@ -17,6 +18,7 @@ __all__ = [
     "LocalCode",
     "LocalDetails",
     "ProtocolDetails",
+    "ReplayDetails",
     "SidecarLostDetails",
 ]
 __all__ += _generated.__all__
