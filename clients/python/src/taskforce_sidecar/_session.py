@@ -17,6 +17,9 @@ from ._errors import ErrorDetails, TaskforceError, lost, start_failed, unsent
 from ._generated import PROTOCOL, ErrorData, InitializeResult
 from ._version import __version__
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_DECODER = json.JSONDecoder()
+
 
 class Reply(Protocol):
     """Where an answer goes. The futures of `concurrent.futures` and asyncio both are one."""
@@ -45,6 +48,11 @@ class Session:
         self._max_frame: int | None = None
         # Why no more calls can be sent.
         self.ended: TaskforceError | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether an answer is due."""
+        return bool(self._pending)
 
     def request(self, method: str, params: Mapping[str, Any], reply: Reply) -> tuple[int, bytes]:
         """Returns the id and the frame of a request, whose answer goes to `reply`."""
@@ -75,20 +83,29 @@ class Session:
         """Takes bytes from the sidecar, cut anywhere. Raises if they are not protocol."""
         for line in self._lines(data):
             try:
-                message = json.loads(line)
+                text = line.decode()
+                message, end = _DECODER.raw_decode(text)
             except ValueError:
                 message = None
+            else:
+                if end != len(text):
+                    message = None
             if not isinstance(message, dict):
                 raise lost(f"the sidecar wrote something that is not protocol: {line[:200]!r}")
             self._dispatch(cast("dict[str, Any]", message))
 
     def _lines(self, data: bytes) -> Iterator[bytes]:
         """Cuts the stream into lines, at line feeds only: other separators are text."""
+        if not self._partial and data.find(b"\n") == len(data) - 1:
+            line = data.strip()  # the usual: one answer, whole
+            if line:
+                yield line
+            return
         rest, *later = data.split(b"\n")
         self._partial.append(rest)
         for rest in later:
             line = b"".join(self._partial).strip()
-            self._partial = [rest]
+            self._partial = [rest] if rest else []
             if line:
                 yield line
 
@@ -152,8 +169,7 @@ class Session:
 
 def encode(message: Mapping[str, Any]) -> bytes:
     """Returns the frame of a message. Raises what `json` does for values that JSON cannot hold."""
-    text = json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.encode() + b"\n"
+    return _ENCODER.encode(message).encode() + b"\n"
 
 
 def initialize_params() -> dict[str, Any]:
