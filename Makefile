@@ -117,6 +117,10 @@ test-node: build node
 test-python: build $(VENV)/ready
 	cd $(PYTHON_DIR) && $(VENV_PYTHON) -m pytest -q
 
+.PHONY: reference-python
+reference-python: $(VENV)/ready ## write the reference of the Python package to dist/reference-python
+	PYTHONPATH=$(PYTHON_DIR)/src $(VENV_PYTHON) -m pdoc taskforce_sidecar -o $(DIST)/reference-python
+
 .PHONY: kills-python
 kills-python: build $(VENV)/ready ## kill the sidecars of both Python clients at random moments under load (KILLS=1000)
 	cd $(PYTHON_DIR) && TASKFORCE_KILLS=$(or $(KILLS),1000) $(VENV_PYTHON) -m pytest -s tests/test_kills.py --durations=2

@@ -1,4 +1,4 @@
-"""Puts the sidecar's binary into a wheel and names the wheel's platform.
+"""Puts the sidecar's binary and schemas into a wheel and names the wheel's platform.
 
 `TASKFORCE_WHEEL_BINARY` is the binary. `TASKFORCE_WHEEL_PLATFORM` is the platform part of the
 wheel's tag, for example `macosx_12_0_arm64`; this machine's if absent. `pack.py` sets both for
@@ -29,11 +29,26 @@ On another platform, build the binary from the sidecar's repository and name it:
 
 
 class BinaryHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Runs before each wheel is built."""
+    """Runs before each package is built."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version == "editable":
             return  # A developer's client finds a binary by $TASKFORCE_BINARY or on PATH.
+        folder = "schema" if self.target_name == "sdist" else "taskforce_sidecar/schema"
+        for schema in self.schemas():
+            build_data["force_include"][str(schema)] = f"{folder}/{schema.name}"
+        if self.target_name == "wheel":
+            self.carry(build_data)
+
+    def schemas(self) -> list[Path]:
+        """Returns the schemas: beside this file in the source package, else the repository's."""
+        folder = Path(self.root, "schema")
+        if not folder.is_dir():
+            folder = Path(self.root).parents[1] / "schema" / "generated"
+        return sorted(folder.glob("*.json"))
+
+    def carry(self, build_data: dict[str, Any]) -> None:
+        """Puts the binary into the wheel."""
         named = os.environ.get("TASKFORCE_WHEEL_BINARY")
         if not named:
             self.app.abort(EXPLANATION)

@@ -221,18 +221,6 @@ def test_a_store_that_cannot_be_opened(binary: str, tmp_path: Path) -> None:
     assert error.code in ("E_STORE_CORRUPT", "E_SIDECAR_START")
 
 
-def test_the_readme_runs(
-    binary: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: Client
-) -> None:
-    monkeypatch.setenv("TASKFORCE_BINARY", binary)
-    text = (Path(__file__).parents[1] / "README.md").read_text()
-    code = text.split("```python\n")[1].split("```")[0]
-    exec(code.replace("/var/lib/my-host/taskforce", str(tmp_path / "root")))
-    [run] = client.governor.runs()["items"]
-    [reservation] = client.governor.snapshot(run["run_id"])["reservations"]
-    assert reservation["state"] == "settled"
-
-
 def test_the_example_runs(binary: str, tmp_path: Path) -> None:
     host = Path(__file__).parents[1] / "examples" / "host.py"
     source = str(Path(__file__).parents[1] / "src")

@@ -35,6 +35,7 @@ def test_the_wheel_contains_what_a_user_needs_and_nothing_else(wheel: Path) -> N
     assert sorted(names) == sorted(
         [package + name for name in MODULES]
         + [package + "py.typed", package + "bin/taskforce"]
+        + [package + "schema/openrpc.json", package + "schema/taskforce.schema.json"]
         + [info + name for name in ("METADATA", "WHEEL", "RECORD", "entry_points.txt")]
         + [info + "licenses/LICENSE"]
     )
@@ -48,6 +49,7 @@ def test_the_source_contains_no_binary(sdist: Path) -> None:
         [package + name for name in MODULES]
         + [package + "py.typed", "hatch_build.py", "pyproject.toml"]
         + ["README.md", "LICENSE", "PKG-INFO", ".gitignore"]
+        + ["schema/openrpc.json", "schema/taskforce.schema.json"]
     )
 
 
@@ -113,7 +115,9 @@ def test_the_same_input_gives_the_same_bytes(
     small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    there = tmp_path / "elsewhere"
+    there = tmp_path / "elsewhere" / "clients" / "python"
+    schemas = Path("schema", "generated")
+    shutil.copytree(PROJECT.parents[1] / schemas, there.parents[1] / schemas)
     shutil.copytree(
         PROJECT, there, ignore=shutil.ignore_patterns(".venv", ".*_cache", "__pycache__")
     )
