@@ -51,3 +51,14 @@ func TestPythonTypes(t *testing.T) {
 		}
 	}
 }
+
+func TestPythonDetails(t *testing.T) {
+	if got := pythonDetails("E_RESOURCE_BUSY"); got != "ResourceBusyDetails" {
+		t.Errorf("pythonDetails = %q", got)
+	}
+	for code, want := range map[string]bool{"E_RESOURCE_BUSY": true, "E_INVALID_REQUEST": true, "E_STORE_FULL": false} {
+		if got := hasDetails(code); got != want {
+			t.Errorf("hasDetails(%q) = %v, want %v", code, got, want)
+		}
+	}
+}

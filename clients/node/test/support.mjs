@@ -1,15 +1,20 @@
+import { execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 
 import { TaskforceStore } from 'taskforce-sidecar';
+
+const execute = promisify(execFile);
 
 /** The sidecar under test. */
 export const BINARY =
   process.env.TASKFORCE_BINARY ?? fileURLToPath(new URL('../../../bin/taskforce', import.meta.url));
 
-const FAKE = fileURLToPath(new URL('./fake-sidecar.mjs', import.meta.url));
+/** A sidecar that misbehaves as its last argument says. */
+export const FAKE = fileURLToPath(new URL('./fake-sidecar.mjs', import.meta.url));
 
 export const lead = { role: 'lead', sessionId: 'lead-session' };
 export const RUN = 'run-1';
@@ -55,4 +60,15 @@ export function admission(task_id, more = {}) {
     resources: [],
   };
   return { ...input, ...more };
+}
+
+/**
+ * Stops the sidecar of a store, so that it cannot answer. The signal reaches its threads one after the
+ * other: only when the process is seen to have stopped has the last of them.
+ */
+export async function stop(store) {
+  process.kill(store.pid, 'SIGSTOP');
+  for (let state = ''; !state.startsWith('T'); ) {
+    state = (await execute('ps', ['-o', 'stat=', '-p', store.pid])).stdout;
+  }
 }

@@ -102,16 +102,17 @@ def busy_and_conflict(host: Host) -> None:
 
     # Busy: the second task wants to write what the first one writes.
     wanted = host.request(tests, "tests-1", "src")
-    for holder in host.refused(wanted).details.get("holders", []):
+    busy = host.refused(wanted).details
+    assert busy["code"] == "E_RESOURCE_BUSY"
+    for holder in busy["holders"]:
         host.say(f"  {holder['resource_key']} is held ({holder['state']}): wait till it is settled")
     host.settle(first, proof(worker.finish(), quiet))
     second = host.admit(wanted)
 
     # Conflict: an operation key names one request for ever.
-    conflict = host.refused(host.request(tests, "tests-1", "docs"))
-    host.say(
-        f"  {conflict.details.get('reason')}: the host's mistake; another request, another key"
-    )
+    conflict = host.refused(host.request(tests, "tests-1", "docs")).details
+    assert conflict["code"] == "E_GOVERNOR_CONFLICT"
+    host.say(f"  {conflict['reason']}: the host's mistake; another request, another key")
     killed_worker(host, tests, second)
 
 
@@ -124,9 +125,9 @@ def killed_worker(host: Host, tests: Task, second: Reservation) -> None:
     host.settle(second, proof("failed", quiet))
 
     # Fence: whoever asks with an old generation has not seen the admission in between.
-    stale = host.refused(host.request(tests, "tests-2", "src", 0, "retry")).details.get("fence")
-    assert stale
-    current = stale["current"]
+    stale = host.refused(host.request(tests, "tests-2", "src", 0, "retry")).details
+    assert stale["code"] == "E_GOVERNOR_FENCE"
+    current = stale["fence"]["current"]
     host.say(f"  the task is at generation {current}: see what happened since, then ask again")
     third = host.admit(host.request(tests, "tests-2", "src", current, "retry"))
     host.settle(third, {"kind": "never_started"})
@@ -137,8 +138,9 @@ def budget(host: Host) -> None:
     docs, release = host.open("docs", "session-c"), host.open("release", "session-d")
     host.settle(host.admit(host.request(docs, "docs-1", "docs")), {"kind": "never_started"})
     wanted = host.request(release, "release-1", "tags")
-    spent = host.refused(wanted).details.get("budget")
-    assert spent
+    refused = host.refused(wanted).details
+    assert refused["code"] == "E_BUDGET_EXHAUSTED"
+    spent = refused["budget"]
     host.say(f"  {spent['limit']}: {spent['used']} of {spent['max']} used; a lead may extend it")
     limits = host.client.governor.extend_budget(
         {"reason": "the release needs two more", "max_created": spent["max"] + 2}, RUN, LEAD

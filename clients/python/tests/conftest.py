@@ -12,6 +12,8 @@ import pytest
 
 from taskforce_sidecar import Client
 
+from .packages import pack, platform
+
 HERE = Path(__file__).parent
 BINARY = os.environ.get("TASKFORCE_BINARY") or str(HERE.parents[2] / "bin" / "taskforce")
 
@@ -42,3 +44,16 @@ def fake(tmp_path: Path) -> Callable[[str], str]:
         return str(path)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def wheel(binary: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this machine, beside the source package."""
+    out = tmp_path_factory.mktemp("dist")
+    return pack(out, f"{platform()}={binary}")[0]
+
+
+@pytest.fixture(scope="session")
+def sdist(wheel: Path) -> Path:
+    """The source package."""
+    return next(wheel.parent.glob("*.tar.gz"))

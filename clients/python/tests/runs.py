@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 from collections.abc import Callable
+from typing import Any
 
 from taskforce_sidecar import Client, TaskforceError
 from taskforce_sidecar.types import Authority, Kind, Mode, Proof, ReserveInput, Task
@@ -45,6 +47,34 @@ def refusal(call: Callable[[], object]) -> TaskforceError:
     raise AssertionError("the call was not refused")
 
 
+async def settled(value: Any) -> Any:
+    """Returns what either client answers."""
+    return await value if inspect.isawaitable(value) else value
+
+
 def kill(pid: int) -> None:
     """Ends a sidecar without any warning."""
     os.kill(pid, signal.SIGKILL)
+
+
+def in_child(action: Callable[[], str]) -> str:
+    """Forks, and returns what the child says."""
+    mouth, ear = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            said = action()
+        except BaseException as error:
+            said = repr(error)
+        os.write(ear, said.encode())
+        os._exit(0)
+    os.close(ear)
+    with os.fdopen(mouth) as pipe:
+        said = pipe.read()
+    os.waitpid(pid, 0)
+    return said
+
+
+def about(case: dict[str, Any]) -> str:
+    """Names a case of a table."""
+    return str(case["about"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from taskforce_sidecar import Client, _binary
-from taskforce_sidecar._binary import find_binary
+from taskforce_sidecar._binary import carried_binary, find_binary
 
 from .runs import refusal
 
@@ -42,11 +42,18 @@ def test_order(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_not_found_lists_every_place(tmp_path: Path) -> None:
     error = refusal(lambda: Client(tmp_path))
     assert error.code == "E_BINARY_NOT_FOUND"
-    assert error.message.splitlines()[1:] == [
+    packaged = tmp_path / "package" / "bin" / "taskforce"
+    assert error.message.splitlines()[1:-1] == [
         "  $TASKFORCE_BINARY: not set",
-        f"  inside the package: {tmp_path / 'package' / 'bin' / 'taskforce'}",
-        f"  on PATH: {os.environ['PATH']}",
+        f"  inside the package: {packaged}: not there",
+        f"  on PATH: {os.environ['PATH']}: not there",
     ]
+    assert error.message.splitlines()[-1].startswith("install a wheel for this platform")
+    packaged.mkdir(parents=True)
+    assert f"{packaged}: not a file" in refusal(lambda: Client(tmp_path)).message
+    packaged.rmdir()
+    packaged.write_text("")
+    assert refusal(carried_binary).message.endswith(f"chmod +x {packaged}")
 
 
 def test_a_wrong_choice_is_not_replaced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

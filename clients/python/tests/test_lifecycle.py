@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import threading
+import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from taskforce_sidecar import AsyncClient, Client, TaskforceError, _connection
+from taskforce_sidecar import AsyncClient, Client, TaskforceError
 from taskforce_sidecar._launch import MAX_SENDS, MAX_STARTS, Backoff
 
 from .runs import kill, refusal
@@ -55,24 +57,29 @@ def test_cancelling_a_task_cancels_the_request(fake: Fake) -> None:
     asyncio.run(main())
 
 
-def test_an_interrupted_call_cancels_the_request(
-    fake: Fake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    main = threading.get_ident()
+@pytest.mark.parametrize("alone", [True, False])
+def test_an_interrupted_call_cancels_the_request(alone: bool, fake: Fake) -> None:
+    """Whether the main thread reads for itself or another one reads for it."""
     with Client(binary=fake(HOLDING)) as client, ThreadPoolExecutor() as pool:
-        all_held = pool.submit(client.call, "all_held", {"of": 1})
 
-        class Interrupted(Future[Any]):
-            def result(self, timeout: float | None = None) -> Any:
-                if threading.get_ident() == main:
-                    all_held.result()
-                    raise KeyboardInterrupt
-                return super().result(timeout)
+        def interrupt() -> None:
+            if not alone:
+                all_held.result()
+            while not client._connection._session.waits:
+                time.sleep(0.001)
+            signal.pthread_kill(main, signal.SIGINT)
 
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(_connection, "Future", Interrupted)
+        pid, main = client.pid, threading.get_ident()
+        if not alone:
+            all_held = pool.submit(client.call, "all_held", {"of": 1})
+        for _ in range(2):  # calls that come one by one are read for by whoever makes them
+            assert client.call("count", {}) == 0
+        interrupted = pool.submit(interrupt)
+        with pytest.raises(KeyboardInterrupt):
             client.call("hold", {})
+        interrupted.result()
         assert client.call("count", {}) == 0
+        assert client.pid == pid
 
 
 def test_closing_drains_what_is_pending(fake: Fake) -> None:

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from taskforce_sidecar import AsyncClient, Client
+from taskforce_sidecar import AsyncClient, Client, fence
+from taskforce_sidecar.types import Reservation, ReserveInput
 
-from .runs import LEAD, RUN, owned_task, refusal, request
+from .runs import DONE, LEAD, RUN, owned_task, refusal, request, settled
 
 Losing = Callable[[str], str]
 
@@ -41,29 +42,44 @@ def losing(fake: Callable[[str], str], binary: str) -> Losing:
     return make
 
 
-def test_a_committed_reserve_is_not_doubled(client: Client, losing: Losing, tmp_path: Path) -> None:
-    wanted = request(owned_task(client), "a")
-    with Client(tmp_path / "root", binary=losing("governor.reserve")) as other:
-        reservation = other.governor.reserve(wanted, RUN, LEAD)
-    assert (tmp_path / "fake.lost").exists()
-    snapshot = client.governor.snapshot(RUN)
-    assert snapshot["reservations"] == [reservation]
-    assert [entry["action"] for entry in snapshot["audit"]] == ["reserve"]
+# What a whole execution asks, in order, and each method whose answer may be lost.
+LIFE = ("reserve", "bind", "markUnknown", "settle")
 
 
-def test_a_committed_reserve_is_not_doubled_async(
-    client: Client, losing: Losing, tmp_path: Path
+async def live(client: Client | AsyncClient, wanted: ReserveInput) -> Reservation:
+    """Leads an execution through its whole life."""
+    governor = client.governor
+    held = fence(await settled(governor.reserve(wanted, RUN, LEAD)))
+    await settled(governor.bind({**held, "session_id": "worker-1"}, RUN, LEAD))
+    await settled(governor.mark_unknown({**held, "reason": "test"}, RUN, LEAD))
+    reservation: Reservation = await settled(governor.settle({**held, "proof": DONE}, RUN, LEAD))
+    return reservation
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+@pytest.mark.parametrize("method", LIFE)
+def test_what_was_committed_is_not_doubled(
+    kind: type[Client | AsyncClient],
+    method: str,
+    client: Client,
+    losing: Losing,
+    tmp_path: Path,
 ) -> None:
     wanted = request(owned_task(client), "a")
 
-    async def main() -> None:
-        async with AsyncClient(tmp_path / "root", binary=losing("governor.reserve")) as other:
-            reservation = await other.governor.reserve(wanted, RUN, LEAD)
-            assert (await other.governor.snapshot(RUN))["reservations"] == [reservation]
+    async def main() -> Reservation:
+        other = kind(tmp_path / "root", binary=losing("governor." + method))
+        reservation = await live(other, wanted)
+        await settled(other.close())
+        return reservation
 
-    asyncio.run(main())
+    reservation = asyncio.run(main())
     assert (tmp_path / "fake.lost").exists()
-    assert len(client.governor.snapshot(RUN)["audit"]) == 1
+    assert reservation["state"] == "settled"
+    snapshot = client.governor.snapshot(RUN)
+    assert snapshot["reservations"] == [reservation]
+    assert [entry["action"] for entry in snapshot["audit"]] == list(LIFE)
+    assert len(snapshot["retry_charges"]) == 1
 
 
 def test_a_committed_open_is_lost_and_not_repeated(

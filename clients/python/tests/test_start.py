@@ -46,7 +46,18 @@ def test_a_refused_protocol_names_both_numbers(fake: Fake) -> None:
     binary = fake(f"line = json.loads(sys.stdin.readline())\nrefuse(line['id'], {refused})")
     error = both(binary)
     assert error.code == "E_PROTOCOL"
-    assert "protocol 1, the sidecar [2, 3]" in error.message
+    assert "protocol 1, the sidecar 2 or 3" in error.message
+
+
+def test_the_sidecar_names_both_numbers_too(
+    binary: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TASKFORCE_HOME", str(tmp_path))
+    monkeypatch.setattr("taskforce_sidecar._session.PROTOCOL", 7)
+    error = both(binary)
+    assert error.code == "E_PROTOCOL"
+    assert "protocol 7, the sidecar 1;" in error.message
+    assert error.details.get("supported") == [1]
 
 
 def test_a_sidecar_that_ends_at_once_shows_its_last_words(fake: Fake) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
 
+from . import _fork
 from ._async_connection import AsyncConnection
 from ._errors import TaskforceError, closed, lost
 from ._generated import (
@@ -18,7 +19,15 @@ from ._generated import (
     AsyncTaskCalls,
     InitializeResult,
 )
-from ._launch import MAX_STARTS, Backoff, launch, may_send_again, may_start_again
+from ._launch import (
+    MAX_STARTS,
+    Backoff,
+    is_unanswered,
+    is_unknown,
+    launch,
+    may_send_again,
+    may_start_again,
+)
 from ._watch import AsyncWatch
 
 T = TypeVar("T")
@@ -53,11 +62,12 @@ class AsyncClient(AsyncConnectionCalls):
         `start_timeout`: Seconds that the sidecar may take to answer for the first time.
         """
         super().__init__(self.call)
-        self.governor = AsyncGovernorCalls(self.call)
-        self.task = AsyncTaskCalls(self.call)
-        self.store = AsyncStoreCalls(self.call)
+        self.governor: AsyncGovernorCalls = AsyncGovernorCalls(self.call)
+        self.task: AsyncTaskCalls = AsyncTaskCalls(self.call)
+        self.store: AsyncStoreCalls = AsyncStoreCalls(self.call)
         self._launch = launch(root, binary, args, env, start_timeout)
         self._backoff = Backoff()
+        self._owner = os.getpid()
         self._connection: AsyncConnection | None = None
         # The start that is under way, which every call waits for.
         self._starting: asyncio.Task[AsyncConnection] | None = None
@@ -94,19 +104,24 @@ class AsyncClient(AsyncConnectionCalls):
         return await self._repeat("governor.watch", subscribe)
 
     async def _repeat(self, method: str, action: Callable[[AsyncConnection], Awaitable[T]]) -> T:
+        unknown = False
         for sends in itertools.count(1):
             try:
                 return await action(await self._connected())
             except TaskforceError as error:
-                if error.code == "E_SIDECAR_START" and sends > 1:
-                    # It was sent to a sidecar that died, and there is no other one to ask.
+                if may_send_again(error, method, sends):
+                    unknown = unknown or is_unknown(error)
+                elif unknown and is_unanswered(error):
+                    # It was sent to a sidecar that died, and no other one could be asked.
                     raise lost(error.message) from error
-                if not may_send_again(error, method, sends):
+                else:
                     raise
         raise AssertionError("unreachable")
 
     async def _connected(self) -> AsyncConnection:
         """Returns a sidecar that lives, after starting it if need be."""
+        if _fork.is_foreign(self._owner):
+            raise _fork.forked(self._owner)
         if self._closed:
             raise closed()
         if self._connection is not None and self._connection.alive:
@@ -145,8 +160,11 @@ class AsyncClient(AsyncConnectionCalls):
         """Ends the sidecar's input and waits until it has answered every call and is gone.
 
         Calls under way get their answers. After so many seconds the sidecar is killed, which
-        releases nothing and loses nothing that it has acknowledged.
+        releases nothing and loses nothing that it has acknowledged. In a process that was forked
+        from the client's own, nothing happens.
         """
+        if _fork.is_foreign(self._owner):
+            return
         self._closed = True
         if self._starting is not None:
             await asyncio.wait({self._starting})

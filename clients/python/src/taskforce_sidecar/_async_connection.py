@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import time
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Iterable, Mapping
+from typing import IO, Any, cast
 
+from . import _fork
 from ._connection import CREATION_FLAGS
 from ._errors import TaskforceError, lost, start_failed, unsent
 from ._generated import InitializeResult
@@ -26,9 +28,11 @@ class AsyncConnection:
         self._watching = asyncio.Lock()  # one watch or unwatch at a time
         self._closing = False
         self._tail = Tail()
+        self.owner = os.getpid()
         self._started = time.monotonic()
         self._process = process
         self._stdin = cast(asyncio.StreamWriter, process.stdin)
+        _fork.register(self)
         self._drainer = asyncio.create_task(self._drain())
         self._reader = asyncio.create_task(self._read())
 
@@ -64,6 +68,11 @@ class AsyncConnection:
     def lived(self) -> float:
         """Seconds since the start."""
         return time.monotonic() - self._started
+
+    def pipes(self) -> Iterable[IO[bytes]]:
+        """Returns the end of the sidecar's input, as far as the event loop tells it."""
+        pipe = self._stdin.get_extra_info("pipe")
+        return [pipe] if pipe else []
 
     async def _initialize(self, timeout: float) -> None:
         try:

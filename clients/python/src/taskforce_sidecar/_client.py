@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, TypeVar
 
+from . import _fork
 from ._connection import Connection
 from ._errors import TaskforceError, closed, lost, start_failed
 from ._generated import (
@@ -19,7 +20,16 @@ from ._generated import (
     StoreCalls,
     TaskCalls,
 )
-from ._launch import EXIT_GRACE, MAX_STARTS, Backoff, launch, may_send_again, may_start_again
+from ._launch import (
+    EXIT_GRACE,
+    MAX_STARTS,
+    Backoff,
+    is_unanswered,
+    is_unknown,
+    launch,
+    may_send_again,
+    may_start_again,
+)
 from ._watch import Watch
 
 T = TypeVar("T")
@@ -50,13 +60,14 @@ class Client(ConnectionCalls):
         `start_timeout`: Seconds that the sidecar may take to answer for the first time.
         """
         super().__init__(self.call)
-        self.governor = GovernorCalls(self.call)
-        self.task = TaskCalls(self.call)
-        self.store = StoreCalls(self.call)
+        self.governor: GovernorCalls = GovernorCalls(self.call)
+        self.task: TaskCalls = TaskCalls(self.call)
+        self.store: StoreCalls = StoreCalls(self.call)
         self._launch = launch(root, binary, args, env, start_timeout)
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._backoff = Backoff()
+        self._owner = os.getpid()
         # The restart that is under way, which every thread waits for.
         self._restart: Future[Connection] | None = None
         self._connection = Connection(self._launch)
@@ -90,19 +101,24 @@ class Client(ConnectionCalls):
         return self._repeat("governor.watch", subscribe)
 
     def _repeat(self, method: str, action: Callable[[Connection], T]) -> T:
+        unknown = False
         for sends in itertools.count(1):
             try:
                 return action(self._connected())
             except TaskforceError as error:
-                if error.code == "E_SIDECAR_START" and sends > 1:
-                    # It was sent to a sidecar that died, and there is no other one to ask.
+                if may_send_again(error, method, sends):
+                    unknown = unknown or is_unknown(error)
+                elif unknown and is_unanswered(error):
+                    # It was sent to a sidecar that died, and no other one could be asked.
                     raise lost(error.message) from error
-                if not may_send_again(error, method, sends):
+                else:
                     raise
         raise AssertionError("unreachable")
 
     def _connected(self) -> Connection:
         """Returns a sidecar that lives, after starting it again if need be."""
+        if _fork.is_foreign(self._owner):
+            raise _fork.forked(self._owner)
         with self._lock:
             if self._closing.is_set():
                 raise closed()
@@ -149,8 +165,11 @@ class Client(ConnectionCalls):
         """Ends the sidecar's input and waits until it has answered every call and is gone.
 
         Calls under way get their answers. After so many seconds the sidecar is killed, which
-        releases nothing and loses nothing that it has acknowledged.
+        releases nothing and loses nothing that it has acknowledged. In a process that was forked
+        from the client's own, nothing happens.
         """
+        if _fork.is_foreign(self._owner):
+            return
         with self._lock:
             self._closing.set()
             restart = self._restart

@@ -6,7 +6,7 @@ members that are always present from a base of their own.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal, Optional, TypedDict, Union
+from typing import Any, Literal, Optional, TypedDict, Union, overload
 
 Call = Callable[[str, Mapping[str, Any]], Any]
 AsyncCall = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
@@ -1562,6 +1562,303 @@ class WatchResult(TypedDict):
     """Whether this connection watches the run now."""
 
 
+class _BudgetExhaustedDetailsRequired(TypedDict):
+    """The members of `BudgetExhaustedDetails` that are always present."""
+
+    code: Literal["E_BUDGET_EXHAUSTED"]
+    """Always `E_BUDGET_EXHAUSTED`."""
+
+    retryable: bool
+    """True if the same call may succeed later without anything being changed by hand."""
+
+    budget: BudgetDetail
+    """The limit that is reached, and who uses it."""
+
+
+class BudgetExhaustedDetails(_BudgetExhaustedDetailsRequired, total=False):
+    """A limit of the run or of the task is reached."""
+
+    call: FailedCall
+    """The call of a transaction that failed."""
+
+
+class _GovernorConflictDetailsRequired(TypedDict):
+    """The members of `GovernorConflictDetails` that are always present."""
+
+    code: Literal["E_GOVERNOR_CONFLICT"]
+    """Always `E_GOVERNOR_CONFLICT`."""
+
+    retryable: bool
+    """True if the same call may succeed later without anything being changed by hand."""
+
+    reason: Reason
+    """A stable token for the rule that was broken."""
+
+
+class GovernorConflictDetails(_GovernorConflictDetailsRequired, total=False):
+    """Invalid input, scope, owner, operation or state. -32602 if the parameters break the
+    schema.
+    """
+
+    violations: list[Violation]
+    """Where the parameters break their schema."""
+
+    execution: Execution
+    """The execution in the way."""
+
+    status: TaskStatus
+    """The task's status, where it is in the way."""
+
+    state: State
+    """The reservation's state, where it is in the way."""
+
+    call: FailedCall
+    """The call of a transaction that failed."""
+
+
+class _GovernorFenceDetailsRequired(TypedDict):
+    """The members of `GovernorFenceDetails` that are always present."""
+
+    code: Literal["E_GOVERNOR_FENCE"]
+    """Always `E_GOVERNOR_FENCE`."""
+
+    retryable: bool
+    """True if the same call may succeed later without anything being changed by hand."""
+
+    fence: FenceDetail
+    """Which fence refused, and both generations."""
+
+
+class GovernorFenceDetails(_GovernorFenceDetailsRequired, total=False):
+    """A stale admission or rework generation."""
+
+    call: FailedCall
+    """The call of a transaction that failed."""
+
+
+class _InputDetailsRequired(TypedDict):
+    """The members of `InputDetails` that are always present."""
+
+    code: Literal["E_INPUT"]
+    """Always `E_INPUT`."""
+
+    retryable: bool
+    """True if the same call may succeed later without anything being changed by hand."""
+
+    reason: Reason
+    """A stable token for the rule that was broken."""
+
+
+class InputDetails(_InputDetailsRequired, total=False):
+    """The parameters break the schema."""
+
+    violations: list[Violation]
+    """Where the parameters break their schema."""
+
+    supported: list[int]
+    """The protocol versions that are served."""
+
+    call: FailedCall
+    """The call of a transaction that failed."""
+
+
+class _InvalidRequestDetailsRequired(TypedDict):
+    """The members of `InvalidRequestDetails` that are always present."""
+
+    code: Literal["E_INVALID_REQUEST"]
+    """Always `E_INVALID_REQUEST`."""
+
+    retryable: bool
+    """True if the same call may succeed later without anything being changed by hand."""
+
+
+class InvalidRequestDetails(_InvalidRequestDetailsRequired, total=False):
+    """The frame is not a request that can be served."""
+
+    id: Optional[Union[str, float]]
+    """The id of the request that is refused, where the error cannot carry it."""
+
+    call: FailedCall
+    """The call of a transaction that failed."""
+
+
+class _NotLeadDetailsRequired(TypedDict):
+    """The members of `NotLeadDetails` that are always present."""
+
+    code: Literal["E_NOT_LEAD"]
+    """Always `E_NOT_LEAD`."""
+
+    retryable: bool
+    """True if the same call may succeed later without anything being changed by hand."""
+
+    reason: Reason
+    """A stable token for the rule that was broken."""
+
+
+class NotLeadDetails(_NotLeadDetailsRequired, total=False):
+    """Only a lead may make the call."""
+
+    call: FailedCall
+    """The call of a transaction that failed."""
+
+
+class _ResourceBusyDetailsRequired(TypedDict):
+    """The members of `ResourceBusyDetails` that are always present."""
+
+    code: Literal["E_RESOURCE_BUSY"]
+    """Always `E_RESOURCE_BUSY`."""
+
+    retryable: bool
+    """True if the same call may succeed later without anything being changed by hand."""
+
+    holders: list[Holder]
+    """Who holds the resources that were asked for."""
+
+
+class ResourceBusyDetails(_ResourceBusyDetailsRequired, total=False):
+    """An incompatible hold on a resource."""
+
+    call: FailedCall
+    """The call of a transaction that failed."""
+
+
+class _SchedulerCapabilityDetailsRequired(TypedDict):
+    """The members of `SchedulerCapabilityDetails` that are always present."""
+
+    code: Literal["E_SCHEDULER_CAPABILITY"]
+    """Always `E_SCHEDULER_CAPABILITY`."""
+
+    retryable: bool
+    """True if the same call may succeed later without anything being changed by hand."""
+
+    blockers: list[Blocker]
+    """The capabilities that are missing."""
+
+
+class SchedulerCapabilityDetails(_SchedulerCapabilityDetailsRequired, total=False):
+    """The native adapter lacks the capabilities listed in `blockers`."""
+
+    call: FailedCall
+    """The call of a transaction that failed."""
+
+
+class _StatusDetailsRequired(TypedDict):
+    """The members of `StatusDetails` that are always present."""
+
+    code: Literal["E_STATUS"]
+    """Always `E_STATUS`."""
+
+    retryable: bool
+    """True if the same call may succeed later without anything being changed by hand."""
+
+    reason: Reason
+    """A stable token for the rule that was broken."""
+
+    status: TaskStatus
+    """The task's status, where it is in the way."""
+
+
+class StatusDetails(_StatusDetailsRequired, total=False):
+    """The task's status does not allow the call."""
+
+    call: FailedCall
+    """The call of a transaction that failed."""
+
+
+class _TaskConflictDetailsRequired(TypedDict):
+    """The members of `TaskConflictDetails` that are always present."""
+
+    code: Literal["E_TASK_CONFLICT"]
+    """Always `E_TASK_CONFLICT`."""
+
+    retryable: bool
+    """True if the same call may succeed later without anything being changed by hand."""
+
+    reason: Reason
+    """A stable token for the rule that was broken."""
+
+
+class TaskConflictDetails(_TaskConflictDetailsRequired, total=False):
+    """The task belongs to another session."""
+
+    call: FailedCall
+    """The call of a transaction that failed."""
+
+
+class _TerminalDetailsRequired(TypedDict):
+    """The members of `TerminalDetails` that are always present."""
+
+    code: Literal["E_TERMINAL"]
+    """Always `E_TERMINAL`."""
+
+    retryable: bool
+    """True if the same call may succeed later without anything being changed by hand."""
+
+    status: TaskStatus
+    """The task's status, where it is in the way."""
+
+
+class TerminalDetails(_TerminalDetailsRequired, total=False):
+    """The task is in a terminal state."""
+
+    call: FailedCall
+    """The call of a transaction that failed."""
+
+
+PlainCode = Literal[
+    "E_CANCELLED",
+    "E_CROSS_RUN",
+    "E_INTERNAL",
+    "E_METHOD_NOT_FOUND",
+    "E_NOT_FOUND",
+    "E_PARSE",
+    "E_SHUTTING_DOWN",
+    "E_STORE_BUSY",
+    "E_STORE_CLOSED",
+    "E_STORE_CONFIG",
+    "E_STORE_CORRUPT",
+    "E_STORE_FULL",
+    "E_STORE_IO",
+    "E_STORE_READONLY",
+    "E_STORE_REPLACED",
+    "E_STORE_VERSION",
+]
+
+
+class _PlainDetailsRequired(TypedDict):
+    """The members of `PlainDetails` that are always present."""
+
+    code: PlainCode
+    """One of the codes that say everything."""
+
+    retryable: bool
+    """True if the same call may succeed later without anything being changed by hand."""
+
+
+class PlainDetails(_PlainDetailsRequired, total=False):
+    """The details of an error that needs no explanation."""
+
+    call: FailedCall
+    """The call of a transaction that failed."""
+
+
+RefusalDetails = Union[
+    BudgetExhaustedDetails,
+    GovernorConflictDetails,
+    GovernorFenceDetails,
+    InputDetails,
+    InvalidRequestDetails,
+    NotLeadDetails,
+    ResourceBusyDetails,
+    SchedulerCapabilityDetails,
+    StatusDetails,
+    TaskConflictDetails,
+    TerminalDetails,
+    PlainDetails,
+]
+"""The details of an error of the sidecar: its `code` tells which."""
+
+
 class ConnectionCalls:
     """The calls about the connection itself of the blocking client."""
 
@@ -1762,6 +2059,33 @@ class GovernorCalls:
             {"runId": run_id},
         )
         return result
+
+    @overload
+    def history(
+        self,
+        run_id: str,
+        view: Literal["reservations"],
+        after: Optional[int] = None,
+        limit: Optional[int] = None,
+    ) -> ReservationsPage: ...
+
+    @overload
+    def history(
+        self,
+        run_id: str,
+        view: Literal["audit"],
+        after: Optional[int] = None,
+        limit: Optional[int] = None,
+    ) -> AuditPage: ...
+
+    @overload
+    def history(
+        self,
+        run_id: str,
+        view: Literal["retry_charges"],
+        after: Optional[int] = None,
+        limit: Optional[int] = None,
+    ) -> RetryChargesPage: ...
 
     def history(
         self,
@@ -2222,6 +2546,33 @@ class AsyncGovernorCalls:
         )
         return result
 
+    @overload
+    async def history(
+        self,
+        run_id: str,
+        view: Literal["reservations"],
+        after: Optional[int] = None,
+        limit: Optional[int] = None,
+    ) -> ReservationsPage: ...
+
+    @overload
+    async def history(
+        self,
+        run_id: str,
+        view: Literal["audit"],
+        after: Optional[int] = None,
+        limit: Optional[int] = None,
+    ) -> AuditPage: ...
+
+    @overload
+    async def history(
+        self,
+        run_id: str,
+        view: Literal["retry_charges"],
+        after: Optional[int] = None,
+        limit: Optional[int] = None,
+    ) -> RetryChargesPage: ...
+
     async def history(
         self,
         run_id: str,
@@ -2490,6 +2841,7 @@ __all__ = [
     "BindParams",
     "Blocker",
     "BudgetDetail",
+    "BudgetExhaustedDetails",
     "CancelParams",
     "Capabilities",
     "ChangedParams",
@@ -2508,6 +2860,8 @@ __all__ = [
     "FailedCall",
     "Fence",
     "FenceDetail",
+    "GovernorConflictDetails",
+    "GovernorFenceDetails",
     "HistoryPage",
     "HistoryParams",
     "HistoryView",
@@ -2515,6 +2869,8 @@ __all__ = [
     "Holder",
     "InitializeParams",
     "InitializeResult",
+    "InputDetails",
+    "InvalidRequestDetails",
     "Kind",
     "LimitName",
     "Limits",
@@ -2525,14 +2881,18 @@ __all__ = [
     "Mode",
     "NeverStartedProof",
     "NoParams",
+    "NotLeadDetails",
     "Obstacle",
     "OpenInput",
     "OpenParams",
     "Outcome",
     "Peer",
     "PinnedAuthority",
+    "PlainCode",
+    "PlainDetails",
     "Proof",
     "Reason",
+    "RefusalDetails",
     "RejectInput",
     "RejectParams",
     "RejectResult",
@@ -2541,6 +2901,7 @@ __all__ = [
     "ReservationsPage",
     "ReserveInput",
     "ReserveParams",
+    "ResourceBusyDetails",
     "RetryCharge",
     "RetryChargesPage",
     "Role",
@@ -2548,13 +2909,16 @@ __all__ = [
     "RunParams",
     "RunsPage",
     "RunsParams",
+    "SchedulerCapabilityDetails",
     "SettleInput",
     "SettleParams",
     "Snapshot",
     "State",
+    "StatusDetails",
     "StoreIdentity",
     "Summary",
     "Task",
+    "TaskConflictDetails",
     "TaskEvent",
     "TaskEventsPage",
     "TaskHistoryInput",
@@ -2566,6 +2930,7 @@ __all__ = [
     "TaskRetries",
     "TaskStatus",
     "TasksPage",
+    "TerminalDetails",
     "TerminalProof",
     "TransactionCall",
     "TransactionParams",

@@ -72,10 +72,24 @@ def may_send_again(error: TaskforceError, method: str, sends: int) -> bool:
     """Says whether a call that failed may be sent again: never if that could double it."""
     if sends == MAX_SENDS:
         return False
-    if error.code == "E_SIDECAR_LOST":
-        return method in RESENDS or error.details.get("outcome") == "not_executed"
+    if error.details["code"] == "E_SIDECAR_LOST":
+        return method in RESENDS or error.details["outcome"] == "not_executed"
     # A sidecar that is shutting down refuses a call before it begins.
     return error.code == "E_SHUTTING_DOWN"
+
+
+def is_unknown(error: TaskforceError) -> bool:
+    """Says whether the call may have taken effect although it failed."""
+    details = error.details
+    return details["code"] == "E_SIDECAR_LOST" and details["outcome"] == "unknown"
+
+
+def is_unanswered(error: TaskforceError) -> bool:
+    """Says whether no sidecar has looked at the call: it says nothing of an earlier sending."""
+    details = error.details
+    if details["code"] == "E_SIDECAR_LOST":
+        return details["outcome"] == "not_executed"
+    return error.code in ("E_SIDECAR_START", "E_STORE_CLOSED", "E_SHUTTING_DOWN")
 
 
 class Tail:

@@ -11,11 +11,14 @@ import copy
 import itertools
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
-from ._errors import TaskforceError, lost, start_failed, unsent
-from ._generated import PROTOCOL, InitializeResult
+from ._errors import ErrorDetails, TaskforceError, lost, start_failed, unsent
+from ._generated import PROTOCOL, ErrorData, InitializeResult
 from ._version import __version__
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_DECODER = json.JSONDecoder()
 
 
 class Reply(Protocol):
@@ -46,6 +49,11 @@ class Session:
         # Why no more calls can be sent.
         self.ended: TaskforceError | None = None
 
+    @property
+    def waits(self) -> bool:
+        """Whether an answer is due."""
+        return bool(self._pending)
+
     def request(self, method: str, params: Mapping[str, Any], reply: Reply) -> tuple[int, bytes]:
         """Returns the id and the frame of a request, whose answer goes to `reply`."""
         if self.ended:
@@ -75,20 +83,29 @@ class Session:
         """Takes bytes from the sidecar, cut anywhere. Raises if they are not protocol."""
         for line in self._lines(data):
             try:
-                message = json.loads(line)
+                text = line.decode()
+                message, end = _DECODER.raw_decode(text)
             except ValueError:
                 message = None
+            else:
+                if end != len(text):
+                    message = None
             if not isinstance(message, dict):
                 raise lost(f"the sidecar wrote something that is not protocol: {line[:200]!r}")
-            self._dispatch(message)
+            self._dispatch(cast("dict[str, Any]", message))
 
     def _lines(self, data: bytes) -> Iterator[bytes]:
         """Cuts the stream into lines, at line feeds only: other separators are text."""
+        if not self._partial and data.find(b"\n") == len(data) - 1:
+            line = data.strip()  # the usual: one answer, whole
+            if line:
+                yield line
+            return
         rest, *later = data.split(b"\n")
         self._partial.append(rest)
         for rest in later:
             line = b"".join(self._partial).strip()
-            self._partial = [rest]
+            self._partial = [rest] if rest else []
             if line:
                 yield line
 
@@ -146,14 +163,13 @@ class Session:
     def open(self, server: InitializeResult) -> None:
         """Takes the answer to `initialize`. Raises if the sidecar speaks another protocol."""
         if server["protocol"] != PROTOCOL:
-            raise _mismatch(server["protocol"])
+            raise _mismatch([server["protocol"]])
         self._max_frame = server["capabilities"]["max_frame_bytes"]
 
 
 def encode(message: Mapping[str, Any]) -> bytes:
     """Returns the frame of a message. Raises what `json` does for values that JSON cannot hold."""
-    text = json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.encode() + b"\n"
+    return _ENCODER.encode(message).encode() + b"\n"
 
 
 def initialize_params() -> dict[str, Any]:
@@ -164,17 +180,21 @@ def initialize_params() -> dict[str, Any]:
 
 def handshake_error(error: TaskforceError) -> TaskforceError:
     """Returns the error to raise when `initialize` fails."""
-    if error.details.get("reason") == "protocol":
-        return _mismatch(error.details.get("supported"))
+    # Whatever code another version gives it.
+    details = cast(ErrorData, error.details)
+    if details.get("reason") == "protocol":
+        return _mismatch(details.get("supported", []))
     if error.code == "E_SIDECAR_LOST":
         return start_failed(error.message)
     return error
 
 
-def _mismatch(theirs: object) -> TaskforceError:
+def _mismatch(theirs: list[int]) -> TaskforceError:
+    served = " or ".join(map(str, theirs))
     return TaskforceError(
         "E_PROTOCOL",
-        f"this client speaks protocol {PROTOCOL}, the sidecar {theirs}; install matching versions",
+        f"this client speaks protocol {PROTOCOL}, the sidecar {served}; install matching versions",
+        {"code": "E_PROTOCOL", "retryable": False, "supported": theirs},
     )
 
 
@@ -182,4 +202,5 @@ def _refusal(error: Mapping[str, Any]) -> TaskforceError:
     data = error.get("data")
     if not isinstance(data, dict) or "code" not in data or "retryable" not in data:
         return TaskforceError("E_INTERNAL", str(error.get("message")))
-    return TaskforceError(data["code"], str(error.get("message")), data)  # type: ignore[arg-type]
+    details = cast(ErrorDetails, data)
+    return TaskforceError(details["code"], str(error.get("message")), details)

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from . import _fork
 from ._errors import TaskforceError
 from ._generated import ChangedParams
 
@@ -50,6 +51,8 @@ class Watch:
         return self
 
     def __next__(self) -> ChangedParams:
+        if _fork.is_foreign(self._connection.owner):
+            raise _fork.forked(self._connection.owner)
         with self._state:
             self._state.wait_for(lambda: self._changed or self._lost or self._closed)
             if self._closed:
@@ -70,6 +73,8 @@ class Watch:
 
     def close(self) -> None:
         """Ends the iteration."""
+        if _fork.is_foreign(self._connection.owner):
+            return
         with self._state:
             if self._closed:
                 return
