@@ -13,6 +13,7 @@ VENV_PYTHON := $(CURDIR)/$(VENV)/bin/python
 export TASKFORCE_BINARY := $(CURDIR)/bin/taskforce
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+CYCLONEDX := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 FUZZTIME ?= 60s
@@ -24,6 +25,53 @@ help: ## list the targets
 .PHONY: build
 build: ## build the static binary, bin/taskforce
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/taskforce ./cmd/taskforce
+
+DIST := dist
+BINARIES := $(foreach platform,$(subst /,-,$(PLATFORMS)),$(DIST)/bin/$(platform)/taskforce$(if $(findstring windows,$(platform)),.exe))
+# The time of the commit, for archives whose bytes depend on their input alone.
+export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1580601600)
+
+.PHONY: dist-binaries
+dist-binaries: $(addprefix binary-,$(subst /,-,$(PLATFORMS)))
+
+binary-%:
+	GOOS=$(firstword $(subst -, ,$*)) GOARCH=$(lastword $(subst -, ,$*)) CGO_ENABLED=0 \
+	$(GO) build -trimpath -buildvcs=false -ldflags "$(LDFLAGS)" \
+	-o $(filter $(DIST)/bin/$*/%,$(BINARIES)) ./cmd/taskforce
+
+.PHONY: dist-npm
+dist-npm: dist-binaries node ## build the npm packages of all platforms
+	node $(NODE_DIR)/pack.mjs $(DIST)/npm $(DIST)/bin
+
+.PHONY: dist-sbom
+dist-sbom: dist-binaries ## list the modules inside each binary, as CycloneDX documents
+	mkdir -p $(DIST)/sbom
+	@# The time is left out: the same binary has the same list.
+	for binary in $(BINARIES); do \
+		name=$$(basename $$(dirname $$binary)).cdx.json; \
+		$(GO) run $(CYCLONEDX) bin -json -noserial -std -version "$(VERSION)" $$binary 2>$(DIST)/sbom/log | \
+			sed '/^    "timestamp": /d' >$(DIST)/sbom/$$name || exit 1; \
+		test -s $(DIST)/sbom/$$name || { cat $(DIST)/sbom/log; exit 1; }; \
+	done; rm $(DIST)/sbom/log
+
+.PHONY: dist
+dist: dist-npm dist-sbom ## build every package of a release, lists of what they hold, and checksums
+	cd $(DIST) && find bin npm python sbom -type f -not -path 'npm/packages/*' 2>/dev/null | LC_ALL=C sort | xargs sha256sum >SHA256SUMS
+	@cat $(DIST)/SHA256SUMS
+
+.PHONY: reproduce
+reproduce: dist ## build every package again from a copy of the sources elsewhere, and compare the bytes
+	copy=$$(mktemp -d) && git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t $$copy && \
+	(umask 077 && $(MAKE) -C $$copy VERSION=$(VERSION) dist) && \
+	diff $(DIST)/SHA256SUMS $$copy/$(DIST)/SHA256SUMS && rm -r $$copy
+
+PACKAGES := $(NODE_DIR)/packages
+.PHONY: packages
+packages: $(PACKAGES)/node_modules/.package-lock.json ## install the packages of `make dist` with npm, pnpm and yarn and run the example host
+	cd $(PACKAGES) && node --test
+
+$(PACKAGES)/node_modules/.package-lock.json: $(PACKAGES)/package-lock.json
+	cd $(PACKAGES) && npm ci --ignore-scripts --no-audit --no-fund
 
 .PHONY: demo
 demo: build node ## run both example hosts: real programs that spawn the sidecar
