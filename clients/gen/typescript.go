@@ -76,7 +76,7 @@ var typescriptEnums = map[string]string{
 // typescriptByHand are the types and methods that the Node client declares
 // itself, because it offers them in a more typed or more convenient form.
 var typescriptByHand = []string{
-	"TransactionCall", "store.transaction", "governor.watch", "governor.unwatch", "initialize", "shutdown",
+	"TransactionCall", "store.transaction", "governor.history", "governor.watch", "governor.unwatch", "initialize", "shutdown",
 }
 
 // typescriptClass is a class of the generated file: the methods that share a prefix.
@@ -113,6 +113,7 @@ func typescript(doc *document) []byte {
 	w.methodTable(doc.Methods)
 	w.enumerations()
 	w.errors(doc)
+	w.details(doc)
 	w.methodSet("ComposableMethod", "The name of a method that a transaction may contain.", doc.Methods, composes)
 	w.printf("%s", typescriptCaller)
 	w.resends(doc.Methods)
@@ -288,6 +289,25 @@ func (w *typescriptWriter) errors(doc *document) {
 		w.printf("  %s: { number: %d, retryable: %t },\n", code, spec.Code, spec.Data.Retryable)
 	}
 	w.printf("};\n")
+}
+
+// details writes the type of what depends on the code in an error's data.
+func (w *typescriptWriter) details(doc *document) {
+	w.printf("\n")
+	w.comment("", "The members of an error's details that depend on its code.")
+	w.printf("export interface DetailsByCode {\n")
+	for _, code := range slices.Sorted(maps.Keys(doc.Components.Errors)) {
+		members := detailsOf(code)
+		w.comment("  ", doc.Components.Errors[code].Message)
+		w.printf("  %s: {\n", code)
+		for _, name := range slices.Concat(members.always, members.sometimes) {
+			property, _ := doc.Components.Schemas["ErrorData"].Properties.Get(name)
+			w.comment("    ", property.Description)
+			w.printf("    %s: %s;\n", optional(name, slices.Contains(members.always, name)), w.typeOf(property))
+		}
+		w.printf("  };\n")
+	}
+	w.printf("}\n")
 }
 
 // methodTable writes the parameters and the result of every method that is answered.

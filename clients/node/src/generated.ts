@@ -1048,6 +1048,184 @@ export const ERRORS: Readonly<Record<Code, { number: number; retryable: boolean 
   E_TERMINAL: { number: -32023, retryable: false },
 };
 
+/** The members of an error's details that depend on its code. */
+export interface DetailsByCode {
+  /** A limit of the run or of the task is reached. */
+  E_BUDGET_EXHAUSTED: {
+    /** The limit that is reached, and who uses it. */
+    budget: BudgetDetail;
+    /** The call of a transaction that failed. */
+    call?: FailedCall;
+  };
+  /** The request was cancelled before it began. */
+  E_CANCELLED: {
+    /** The call of a transaction that failed. */
+    call?: FailedCall;
+  };
+  /** The task belongs to another run. */
+  E_CROSS_RUN: {
+    /** The call of a transaction that failed. */
+    call?: FailedCall;
+  };
+  /** Invalid input, scope, owner, operation or state. -32602 if the parameters break the schema. */
+  E_GOVERNOR_CONFLICT: {
+    /** A stable token for the rule that was broken. */
+    reason: Reason;
+    /** Where the parameters break their schema. */
+    violations?: Violation[];
+    /** The execution in the way. */
+    execution?: Execution;
+    /** The task's status, where it is in the way. */
+    status?: TaskStatus;
+    /** The reservation's state, where it is in the way. */
+    state?: State;
+    /** The call of a transaction that failed. */
+    call?: FailedCall;
+  };
+  /** A stale admission or rework generation. */
+  E_GOVERNOR_FENCE: {
+    /** Which fence refused, and both generations. */
+    fence: FenceDetail;
+    /** The call of a transaction that failed. */
+    call?: FailedCall;
+  };
+  /** The parameters break the schema. */
+  E_INPUT: {
+    /** A stable token for the rule that was broken. */
+    reason: Reason;
+    /** Where the parameters break their schema. */
+    violations?: Violation[];
+    /** The protocol versions that are served. */
+    supported?: number[];
+    /** The call of a transaction that failed. */
+    call?: FailedCall;
+  };
+  /** A fault of the sidecar; its log tells more. */
+  E_INTERNAL: {
+    /** The call of a transaction that failed. */
+    call?: FailedCall;
+  };
+  /** The frame is not a request that can be served. */
+  E_INVALID_REQUEST: {
+    /** The id of the request that is refused, where the error cannot carry it. */
+    id?: string | number | null;
+    /** The call of a transaction that failed. */
+    call?: FailedCall;
+  };
+  /** No such method. */
+  E_METHOD_NOT_FOUND: {
+    /** The call of a transaction that failed. */
+    call?: FailedCall;
+  };
+  /** No such task. */
+  E_NOT_FOUND: {
+    /** The call of a transaction that failed. */
+    call?: FailedCall;
+  };
+  /** Only a lead may make the call. */
+  E_NOT_LEAD: {
+    /** A stable token for the rule that was broken. */
+    reason: Reason;
+    /** The call of a transaction that failed. */
+    call?: FailedCall;
+  };
+  /** The frame is not strict JSON. */
+  E_PARSE: {
+    /** The call of a transaction that failed. */
+    call?: FailedCall;
+  };
+  /** An incompatible hold on a resource. */
+  E_RESOURCE_BUSY: {
+    /** Who holds the resources that were asked for. */
+    holders: Holder[];
+    /** The call of a transaction that failed. */
+    call?: FailedCall;
+  };
+  /** The native adapter lacks the capabilities listed in `blockers`. */
+  E_SCHEDULER_CAPABILITY: {
+    /** The capabilities that are missing. */
+    blockers: Blocker[];
+    /** The call of a transaction that failed. */
+    call?: FailedCall;
+  };
+  /** The sidecar was asked to shut down and takes no new calls. */
+  E_SHUTTING_DOWN: {
+    /** The call of a transaction that failed. */
+    call?: FailedCall;
+  };
+  /** The task's status does not allow the call. */
+  E_STATUS: {
+    /** A stable token for the rule that was broken. */
+    reason: Reason;
+    /** The task's status, where it is in the way. */
+    status: TaskStatus;
+    /** The call of a transaction that failed. */
+    call?: FailedCall;
+  };
+  /** The write lock was not had within the busy timeout. */
+  E_STORE_BUSY: {
+    /** The call of a transaction that failed. */
+    call?: FailedCall;
+  };
+  /** The store is closed. */
+  E_STORE_CLOSED: {
+    /** The call of a transaction that failed. */
+    call?: FailedCall;
+  };
+  /** Bad options, or a file system that cannot keep locks. */
+  E_STORE_CONFIG: {
+    /** The call of a transaction that failed. */
+    call?: FailedCall;
+  };
+  /** The database or its log is damaged, was cut off, or is none. */
+  E_STORE_CORRUPT: {
+    /** The call of a transaction that failed. */
+    call?: FailedCall;
+  };
+  /** The disk is full; nothing of the call was kept. */
+  E_STORE_FULL: {
+    /** The call of a transaction that failed. */
+    call?: FailedCall;
+  };
+  /** The disk failed to read or write. */
+  E_STORE_IO: {
+    /** The call of a transaction that failed. */
+    call?: FailedCall;
+  };
+  /** The store cannot be written. */
+  E_STORE_READONLY: {
+    /** The call of a transaction that failed. */
+    call?: FailedCall;
+  };
+  /**
+   * The database, its log or its index was removed or swapped under the sidecar, or another ledger
+   * was restored over it.
+   */
+  E_STORE_REPLACED: {
+    /** The call of a transaction that failed. */
+    call?: FailedCall;
+  };
+  /** The store was written by a newer version. */
+  E_STORE_VERSION: {
+    /** The call of a transaction that failed. */
+    call?: FailedCall;
+  };
+  /** The task belongs to another session. */
+  E_TASK_CONFLICT: {
+    /** A stable token for the rule that was broken. */
+    reason: Reason;
+    /** The call of a transaction that failed. */
+    call?: FailedCall;
+  };
+  /** The task is in a terminal state. */
+  E_TERMINAL: {
+    /** The task's status, where it is in the way. */
+    status: TaskStatus;
+    /** The call of a transaction that failed. */
+    call?: FailedCall;
+  };
+}
+
 /** The name of a method that a transaction may contain. */
 export type ComposableMethod =
   | 'governor.reserve'
@@ -1229,22 +1407,6 @@ export class GovernorMethods {
    */
   summary(runId: string, options?: CallOptions): Promise<Summary> {
     return this.#caller.call('governor.summary', { runId }, options);
-  }
-
-  /**
-   * Returns one page of a run's history.
-   * @throws {TaskforceError} E_GOVERNOR_CONFLICT
-   */
-  history(
-    runId: string,
-    view: HistoryView,
-    options?: CallOptions & Pick<MethodTable['governor.history']['params'], 'after' | 'limit'>,
-  ): Promise<HistoryPage> {
-    return this.#caller.call(
-      'governor.history',
-      { runId, view, after: options?.after, limit: options?.limit },
-      options,
-    );
   }
 
   /**

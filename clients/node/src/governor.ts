@@ -4,6 +4,9 @@ import {
   type CallOptions,
   type ChangedParams,
   GovernorMethods,
+  type HistoryPage,
+  type HistoryView,
+  type MethodTable,
 } from './generated.js';
 import type { TaskforceStore } from './store.js';
 
@@ -14,6 +17,20 @@ export class TaskforceGovernor extends GovernorMethods {
   constructor(store: TaskforceStore) {
     super(store);
     this.#store = store;
+  }
+
+  /**
+   * Returns one page of a run's history, of the kind that the view names.
+   * @throws {TaskforceError} E_GOVERNOR_CONFLICT
+   */
+  history<V extends HistoryView>(
+    runId: string,
+    view: V,
+    options?: CallOptions & Pick<MethodTable['governor.history']['params'], 'after' | 'limit'>,
+  ): Promise<Extract<HistoryPage, { view: V }>> {
+    const { after, limit } = options ?? {};
+    const page = this.#store.call('governor.history', { runId, view, after, limit }, options);
+    return page as Promise<Extract<HistoryPage, { view: V }>>;
   }
 
   /**
