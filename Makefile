@@ -66,6 +66,10 @@ reproduce: dist ## build every package again from a copy of the sources elsewher
 	diff $(DIST)/SHA256SUMS $$copy/$(DIST)/SHA256SUMS && rm -r $$copy
 
 PACKAGES := $(NODE_DIR)/packages
+.PHONY: kills-node
+kills-node: build node ## kill the sidecar of the Node client at 1,000 random moments under load (KILLS=1000 SEED=1)
+	cd $(NODE_DIR) && KILLS=$(or $(KILLS),1000) $(if $(SEED),SEED=$(SEED)) node --test test/kills.test.mjs
+
 .PHONY: packages
 packages: $(PACKAGES)/node_modules/.package-lock.json ## install the packages of `make dist` with npm, pnpm and yarn and run the example host
 	cd $(PACKAGES) && node --test

@@ -209,6 +209,7 @@ export class Connection {
     const delay = Math.min(BACKOFF_MS * 2 ** (this.#losses - 1), MAX_BACKOFF_MS);
     this.#backoff = setTimeout(() => this.#start(), delay);
     this.#watches.renew();
+    this.#hold();
   }
 
   #failAll(error: Error): void {
@@ -217,7 +218,10 @@ export class Connection {
 
   /** An idle sidecar does not keep the host's process alive; one that is waited for does. */
   #hold(): void {
-    this.#sidecar?.hold(this.#calls.size > 0 || this.#watches.waiting);
+    const held = this.#calls.size > 0 || this.#watches.waiting;
+    this.#sidecar?.hold(held);
+    if (held) this.#backoff?.ref();
+    else this.#backoff?.unref();
   }
 }
 

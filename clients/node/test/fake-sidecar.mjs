@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // A sidecar that misbehaves in the way that its last argument names.
-import { existsSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 const behaviour = process.argv.at(-1);
@@ -78,6 +78,8 @@ function initialize(id) {
   else if (behaviour !== 'silent') reply(id, { result: initialized });
 }
 
+// `FILE notes-start BEHAVIOUR` appends the time of each start to a file.
+if (process.argv.at(-2) === 'notes-start') appendFileSync(process.argv.at(-3), `${Date.now()}\n`);
 if (behaviour === 'exits') {
   console.error('cannot open the store: it is on fire');
   process.exit(3);

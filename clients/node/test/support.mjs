@@ -9,7 +9,8 @@ import { TaskforceStore } from 'taskforce-sidecar';
 export const BINARY =
   process.env.TASKFORCE_BINARY ?? fileURLToPath(new URL('../../../bin/taskforce', import.meta.url));
 
-const FAKE = fileURLToPath(new URL('./fake-sidecar.mjs', import.meta.url));
+/** A sidecar that misbehaves as its last argument says. */
+export const FAKE = fileURLToPath(new URL('./fake-sidecar.mjs', import.meta.url));
 
 export const lead = { role: 'lead', sessionId: 'lead-session' };
 export const RUN = 'run-1';
