@@ -4,6 +4,7 @@ import {
   type DetailsByCode,
   ERRORS,
   type ErrorData,
+  type Reservation,
 } from './generated.js';
 
 /** The members of the details of the failures that the client itself reports. */
@@ -14,6 +15,11 @@ interface ClientDetails {
   E_PROTOCOL: {
     /** The versions that the sidecar speaks. */
     supported: number[];
+  };
+  /** The operation key was used before to run something; nothing was run again. */
+  E_REPLAY: {
+    /** The reservation that the key names, as it stands. */
+    reservation: Reservation;
   };
   /** The sidecar ended or misbehaved before it could serve. */
   E_SIDECAR_START: object;

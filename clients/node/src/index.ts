@@ -8,4 +8,7 @@ export { type ClientCode, type ErrorCode, type ErrorDetails, TaskforceError } fr
 export type * from './generated.js';
 export { ERRORS, PROTOCOL, RESENDS } from './generated.js';
 export { createNativeGovernorAdapter, TaskforceGovernor } from './governor.js';
+export { type DecisionOption, type OpenDecision, openDecisions } from './recovery.js';
+export { type ReservationRequest, withReservation } from './reservation.js';
+export { fileKey, type WorktreeKeys, worktreeKeys } from './resources.js';
 export { TaskforceStore } from './store.js';
