@@ -65,6 +65,48 @@ export class Pipe {
   }
 }
 
+/**
+ * What a host would write that has no client: requests with ids and parameters, replies matched with
+ * promises; no types, no restart, no cancellation, no limits, no check of what the sidecar says.
+ */
+export class HandWritten {
+  #child;
+  #pending = new Map();
+  #lastId = 0;
+
+  constructor(bench, command, ...args) {
+    this.#child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+    let rest = '';
+    this.#child.stdout.setEncoding('utf8').on('data', (chunk) => {
+      const lines = (rest + chunk).split('\n');
+      rest = lines.pop();
+      for (const line of lines) this.#receive(JSON.parse(line));
+    });
+    bench.later(() => this.close());
+  }
+
+  call(method, params) {
+    return new Promise((resolve, reject) => {
+      this.#lastId += 1;
+      this.#pending.set(this.#lastId, { resolve, reject });
+      const request = { jsonrpc: '2.0', id: this.#lastId, method, params };
+      this.#child.stdin.write(`${JSON.stringify(request)}\n`);
+    });
+  }
+
+  #receive({ id, result, error }) {
+    const { resolve, reject } = this.#pending.get(id);
+    this.#pending.delete(id);
+    if (error) reject(new Error(error.message));
+    else resolve(result);
+  }
+
+  async close() {
+    this.#child.stdin.end();
+    await once(this.#child, 'exit');
+  }
+}
+
 /** Starts a program, asks it, and returns the time to its first answer in milliseconds. */
 export async function firstReply(command, args, request) {
   const start = performance.now();

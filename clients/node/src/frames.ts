@@ -15,12 +15,18 @@ export class LineSplitter {
     const lines: string[] = [];
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
-      this.#chunks.push(chunk.subarray(start, end));
-      lines.push(this.rest());
+      lines.push(this.#complete(chunk, start, end));
       start = end + 1;
     }
     if (start < chunk.length) this.#chunks.push(chunk.subarray(start));
     return lines;
+  }
+
+  /** Returns the line that ends in this chunk; mostly it has begun there, too. */
+  #complete(chunk: Buffer, start: number, end: number): string {
+    if (this.#chunks.length === 0) return chunk.toString('utf8', start, end);
+    this.#chunks.push(chunk.subarray(start, end));
+    return this.rest();
   }
 
   /** Returns what follows the last newline, and starts anew. */
@@ -41,7 +47,8 @@ export function encode(message: object): string {
   if (/(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(text)) {
     throw failure('E_PARSE', 'the parameters hold a string with an unpaired surrogate');
   }
-  if (depth(text) > MAX_DEPTH) {
+  // What is nested too deep is longer than its brackets.
+  if (text.length > 2 * MAX_DEPTH && depth(text) > MAX_DEPTH) {
     throw failure('E_PARSE', `the parameters are nested deeper than ${MAX_DEPTH} levels`);
   }
   return `${text}\n`;

@@ -101,7 +101,7 @@ export class Watches {
 
   /** Whether somebody waits for a change. */
   get waiting(): boolean {
-    return this.#all().some((watch) => watch.waiting);
+    return this.#byRun.size > 0 && this.#all().some((watch) => watch.waiting);
   }
 
   /** Starts a watch. It misses nothing that calls made after this one could read. */
