@@ -117,10 +117,12 @@ export function fold(name: string): string {
   return [...name.normalize('NFC')].map((character) => character.toLowerCase()).join('');
 }
 
+/** Changes the case of every letter that has one single letter for the other case. */
 function swapCase(name: string): string {
   const swap = (character: string) => {
     const lower = character.toLowerCase();
-    return lower === character ? character.toUpperCase() : lower;
+    const other = lower === character ? character.toUpperCase() : lower;
+    return [...other].length === 1 ? other : character;
   };
   return [...name].map(swap).join('');
 }
