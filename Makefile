@@ -74,6 +74,14 @@ kills-node: build node ## kill the sidecar of the Node client at 1,000 random mo
 packages: $(PACKAGES)/node_modules/.package-lock.json ## install the packages of `make dist` with npm, pnpm and yarn and run the example host
 	cd $(PACKAGES) && node --test
 
+OPENRPC := $(NODE_DIR)/openrpc
+.PHONY: openrpc
+openrpc: build $(OPENRPC)/node_modules/.package-lock.json ## make a client from `taskforce schema` by @open-rpc/generator, compile it and call the sidecar
+	cd $(OPENRPC) && node --test
+
+$(OPENRPC)/node_modules/.package-lock.json: $(OPENRPC)/package-lock.json
+	cd $(OPENRPC) && npm ci --ignore-scripts --no-audit --no-fund
+
 $(PACKAGES)/node_modules/.package-lock.json: $(PACKAGES)/package-lock.json
 	cd $(PACKAGES) && npm ci --ignore-scripts --no-audit --no-fund
 

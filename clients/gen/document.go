@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -55,10 +56,43 @@ func generate(root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	types, err := typeSchemas(openRPC)
+	if err != nil {
+		return nil, err
+	}
 	return map[string][]byte{
 		"README.md":                                          text,
+		"docs/reference.md":                                  reference(&doc),
 		"schema/generated/openrpc.json":                      openRPC,
+		"schema/generated/taskforce.schema.json":             types,
 		"clients/node/src/generated.ts":                      typescript(&doc),
 		"clients/python/src/taskforce_sidecar/_generated.py": python(&doc),
 	}, nil
+}
+
+// typeSchemas returns the types of the OpenRPC document as one JSON Schema,
+// for validators that know nothing of OpenRPC.
+func typeSchemas(openRPC []byte) ([]byte, error) {
+	var doc struct {
+		Components struct{ Schemas json.RawMessage }
+	}
+	if err := json.Unmarshal(openRPC, &doc); err != nil {
+		return nil, fmt.Errorf("read the generated document: %w", err)
+	}
+	types := struct {
+		Schema string          `json:"$schema"`
+		ID     string          `json:"$id"`
+		Title  string          `json:"title"`
+		Defs   json.RawMessage `json:"$defs"`
+	}{
+		jsonschema.Version, "https://github.com/dsh-taskforce/sidecar/taskforce.schema.json",
+		"The types of the Taskforce sidecar",
+		bytes.ReplaceAll(doc.Components.Schemas, []byte(`"#/components/schemas/`), []byte(`"#/$defs/`)),
+	}
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	err := encoder.Encode(types)
+	return b.Bytes(), err
 }

@@ -76,9 +76,12 @@ function fixModes(folder) {
 function layOutClient(folder) {
   for (const file of client.files)
     cpSync(join(here, file), join(folder, file), { recursive: true });
+  for (const file of ['openrpc.json', 'taskforce.schema.json'])
+    cpSync(join(here, '../../schema/generated', file), join(folder, 'schema', file));
   cpSync(license, join(folder, 'LICENSE'));
   const versions = PLATFORMS.map((platform) => [nameOf(platform), client.version]);
-  write(folder, { ...client, optionalDependencies: Object.fromEntries(versions) });
+  const files = [...client.files, 'schema'];
+  write(folder, { ...client, files, optionalDependencies: Object.fromEntries(versions) });
 }
 
 const packages = join(out, 'packages');

@@ -15,7 +15,8 @@ const BINARY = process.env.TASKFORCE_BINARY ?? join(here, '../../../bin/taskforc
 const OUT = join(here, 'dist');
 const require = createRequire(import.meta.url);
 const program = (name) => join(here, 'node_modules/.bin', name);
-const run = (file, ...args) => execFileSync(file, args, { cwd: here, encoding: 'utf8', stdio: 'pipe' });
+const run = (file, ...args) =>
+  execFileSync(file, args, { cwd: here, encoding: 'utf8', stdio: 'pipe' });
 
 /** The document with method names that are identifiers, as the generator writes them into classes. */
 function documentWithIdentifiers() {
@@ -81,5 +82,11 @@ test('a generated client compiles and is answered', async (t) => {
   assert.equal(reservation.state, 'reserved');
   assert.deepEqual((await client.governor_snapshot('run-1')).reservations, [reservation]);
   const stale = client.governor_reserve({ ...admission, operation_key: 'b' }, 'run-1', lead);
-  await assert.rejects(stale, { data: { code: 'E_GOVERNOR_FENCE', retryable: false, fence: { fence: 'admission', expected: 0, current: 1 } } });
+  await assert.rejects(stale, {
+    data: {
+      code: 'E_GOVERNOR_FENCE',
+      retryable: false,
+      fence: { fence: 'admission', expected: 0, current: 1 },
+    },
+  });
 });

@@ -166,7 +166,7 @@ test('the archives hold what a user needs, and nothing else', async () => {
   const files = stdout.trim().split('\n').sort();
   const unknown = files.filter(
     (file) =>
-      !/^package\/(dist\/\w+\.(js|d\.ts)|examples\/[\w-]+\.mjs|README\.md|LICENSE|package\.json)$/.test(
+      !/^package\/(dist\/\w+\.(js|d\.ts)|examples\/[\w-]+\.mjs|schema\/(openrpc|taskforce\.schema)\.json|README\.md|LICENSE|package\.json)$/.test(
         file,
       ),
   );
@@ -193,6 +193,30 @@ test('the client depends on exactly its own version of every platform', () => {
   assert.deepEqual(optionalDependencies, Object.fromEntries(expected));
   assert.equal(dependencies, undefined);
   assert.equal(others.length, 6);
+});
+
+test('the JSON Schema of the types names nothing that it does not have', () => {
+  const folder = join(DIST, 'packages/taskforce-sidecar/schema');
+  const text = readFileSync(join(folder, 'taskforce.schema.json'), 'utf8');
+  const { $defs } = JSON.parse(text);
+  assert.ok($defs.Reservation && $defs.ReserveParams && $defs.ErrorData);
+  for (const [, name] of text.matchAll(/"\$ref": "([^"]*)"/g)) {
+    assert.ok($defs[name.replace('#/$defs/', '')], name);
+  }
+});
+
+test('CommonJS reaches the client and the schemas', async (t) => {
+  const host = project(t);
+  await host.run(...npmInstall());
+  const program = `
+    const { methods } = require('taskforce-sidecar/schema/openrpc.json');
+    import('taskforce-sidecar').then(async ({ TaskforceStore }) => {
+      const store = new TaskforceStore({ root: 'store' });
+      console.log(methods.length > 20, (await store.initialize()).protocol);
+      await store.close();
+    });
+  `;
+  assert.equal(await host.run(node, '--input-type=commonjs', '-e', program), 'true 1\n');
 });
 
 test('what README links to is in the archive', () => {

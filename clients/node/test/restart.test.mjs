@@ -16,14 +16,15 @@ import {
   openFake,
   openStore,
   RUN,
+  stop,
   temporaryFolder,
 } from './support.mjs';
 
 const SWALLOWING = fileURLToPath(new URL('./swallowing-sidecar.mjs', import.meta.url));
 
 /** Stops the sidecar, so that it cannot answer, makes a call, and kills it. */
-function killDuring(store, call) {
-  process.kill(store.pid, 'SIGSTOP');
+async function killDuring(store, call) {
+  await stop(store);
   const promise = call();
   process.kill(store.pid, 'SIGKILL');
   return promise;

@@ -17,6 +17,7 @@ import {
   openFake,
   openStore,
   RUN,
+  stop,
   temporaryFolder,
 } from './support.mjs';
 
@@ -42,7 +43,7 @@ const states = {
   },
   async 'with calls that it has not read'(store) {
     await store.ping();
-    process.kill(store.pid, 'SIGSTOP');
+    await stop(store);
     const calls = Array.from({ length: 100 }, () => store.ping());
     kill(store);
     await Promise.all(calls);
@@ -98,7 +99,7 @@ for (const [state, bring] of Object.entries(states)) {
 test('closing while the sidecar is lost lets pending calls finish', async (t) => {
   const store = openStore(t);
   await store.ping();
-  process.kill(store.pid, 'SIGSTOP');
+  await stop(store);
   const repeated = store.ping();
   const once = store.task.open({ title: 'once' }, RUN, lead);
   const lost = assert.rejects(once, { code: 'E_SIDECAR_LOST' });

@@ -1,9 +1,13 @@
+import { execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 
 import { TaskforceStore } from 'taskforce-sidecar';
+
+const execute = promisify(execFile);
 
 /** The sidecar under test. */
 export const BINARY =
@@ -56,4 +60,15 @@ export function admission(task_id, more = {}) {
     resources: [],
   };
   return { ...input, ...more };
+}
+
+/**
+ * Stops the sidecar of a store, so that it cannot answer. The signal reaches its threads one after the
+ * other: only when the process is seen to have stopped has the last of them.
+ */
+export async function stop(store) {
+  process.kill(store.pid, 'SIGSTOP');
+  for (let state = ''; !state.startsWith('T'); ) {
+    state = (await execute('ps', ['-o', 'stat=', '-p', store.pid])).stdout;
+  }
 }
