@@ -102,8 +102,6 @@ func spellings(m method) (node, python string) {
 		node = "store." + m.Name
 	case m.Name == "governor.watch":
 		python = "watch"
-	case m.Name == "store.transaction":
-		python = "transaction"
 	case m.Name == "initialize":
 		return "store.initialize()", "client.server"
 	case m.Name == "rpc.discover":
@@ -182,7 +180,7 @@ func (w *referenceWriter) alternatives(s *jsonschema.Schema) []string {
 	switch {
 	case s.Type == "object" && s.Properties != nil && s.Properties.Len() == 0:
 		return []string{"{}"}
-	case s.Enum != nil && len(s.Enum) > 10:
+	case len(s.Enum) > 10:
 		return []string{"string"}
 	case s.Enum != nil:
 		var values []string
