@@ -231,6 +231,9 @@ func (w *typescriptWriter) plain(s *jsonschema.Schema) string {
 	case "string", "number", "boolean", "null":
 		return s.Type
 	case "array":
+		if s.Items == nil {
+			return "unknown[]"
+		}
 		if s.Items.OneOf != nil {
 			return "(" + w.typeOf(s.Items) + ")[]"
 		}

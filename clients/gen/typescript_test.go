@@ -14,6 +14,7 @@ func TestTypescriptTypes(t *testing.T) {
 		"string":                  text,
 		"number":                  {Type: "integer"},
 		"unknown":                 {},
+		"unknown[]":               {Type: "array"},
 		"string[]":                {Type: "array", Items: text},
 		"Reservation":             {Ref: "#/components/schemas/Reservation"},
 		"string | null":           {OneOf: []*jsonschema.Schema{text, {Type: "null"}}},

@@ -1,5 +1,5 @@
 // The document of `taskforce schema` makes a client by @open-rpc/generator: it compiles, and talks to the
-// sidecar. docs/any-language.md tells what the generator needs: names without dots, and a transport.
+// sidecar. docs/any-language.md tells what the generator needs.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,9 +18,14 @@ const program = (name) => join(here, 'node_modules/.bin', name);
 const run = (file, ...args) =>
   execFileSync(file, args, { cwd: here, encoding: 'utf8', stdio: 'pipe' });
 
-/** The document with method names that are identifiers, as the generator writes them into classes. */
-function documentWithIdentifiers() {
-  const document = JSON.parse(run(BINARY, 'schema'));
+/**
+ * The document as the generator needs it: method names that are identifiers, because it writes them into
+ * a class, and something said of the items of every array.
+ */
+function documentForGenerator() {
+  const anyItems = (_, value) =>
+    value?.type === 'array' && value.items === undefined ? { ...value, items: true } : value;
+  const document = JSON.parse(run(BINARY, 'schema'), anyItems);
   document.methods = document.methods
     .filter(({ name }) => !name.startsWith('$/'))
     .map((method) => ({ ...method, name: method.name.replace('.', '_') }));
@@ -31,7 +36,7 @@ function documentWithIdentifiers() {
 function generate() {
   rmSync(OUT, { recursive: true, force: true });
   mkdirSync(OUT);
-  writeFileSync(join(OUT, 'openrpc.json'), JSON.stringify(documentWithIdentifiers()));
+  writeFileSync(join(OUT, 'openrpc.json'), JSON.stringify(documentForGenerator()));
   const input = ['-d', join(OUT, 'openrpc.json'), '-o', OUT, '-t', 'client', '-l', 'typescript'];
   run(program('open-rpc-generator'), 'generate', ...input, '-n', 'taskforce');
   const source = join(OUT, 'client/typescript/src/index.ts');

@@ -219,6 +219,29 @@ test('CommonJS reaches the client and the schemas', async (t) => {
   assert.equal(await host.run(node, '--input-type=commonjs', '-e', program), 'true 1\n');
 });
 
+test('programs compile against the installed types, with an older TypeScript too', async (t) => {
+  const program = `
+    import { TaskforceError, TaskforceGovernor, TaskforceStore } from 'taskforce-sidecar';
+    export async function admit(input: Parameters<TaskforceGovernor['reserve']>[0]): Promise<string> {
+      const store = new TaskforceStore();
+      const lead = { role: 'lead', sessionId: 's' } as const;
+      try {
+        return (await new TaskforceGovernor(store).reserve(input, 'r', lead)).state;
+      } catch (error) {
+        if (error instanceof TaskforceError && error.code === 'E_BUDGET_EXHAUSTED')
+          return error.details.budget.limit;
+        throw error;
+      }
+    }
+  `;
+  const host = project(t, { 'host.mts': program });
+  await host.run(...npmInstall());
+  const types = ['--types', 'node', '--typeRoots', join(MANAGERS, '@types')];
+  const options = ['--noEmit', '--strict', '--skipLibCheck', 'false', '--target', 'es2022'];
+  const compiler = join(MANAGERS, 'typescript/bin/tsc');
+  await host.run(node, compiler, '--module', 'nodenext', ...options, ...types, 'host.mts');
+});
+
 test('what README links to is in the archive', () => {
   const folder = join(DIST, 'packages/taskforce-sidecar');
   const readme = readFileSync(join(folder, 'README.md'), 'utf8');

@@ -1176,7 +1176,9 @@ export interface DetailsByCode {
     /** The call of a transaction that failed. */
     call?: FailedCall;
   };
-  /** The write lock was not had within the busy timeout. */
+  /**
+   * The write lock was not had, or no server that can write was reached, within the busy timeout.
+   */
   E_STORE_BUSY: {
     /** The call of a transaction that failed. */
     call?: FailedCall;
@@ -1186,7 +1188,9 @@ export interface DetailsByCode {
     /** The call of a transaction that failed. */
     call?: FailedCall;
   };
-  /** Bad options, or a file system that cannot keep locks. */
+  /**
+   * Bad options, a file system that cannot keep locks, or a database server that refuses the role.
+   */
   E_STORE_CONFIG: {
     /** The call of a transaction that failed. */
     call?: FailedCall;
@@ -1201,7 +1205,7 @@ export interface DetailsByCode {
     /** The call of a transaction that failed. */
     call?: FailedCall;
   };
-  /** The disk failed to read or write. */
+  /** The disk, or the database server, failed to read or write. */
   E_STORE_IO: {
     /** The call of a transaction that failed. */
     call?: FailedCall;
@@ -1216,6 +1220,14 @@ export interface DetailsByCode {
    * was restored over it.
    */
   E_STORE_REPLACED: {
+    /** The call of a transaction that failed. */
+    call?: FailedCall;
+  };
+  /**
+   * The connection to the database was lost during the commit, so nobody knows whether the call
+   * took effect. Repeating a reserve, bind, markUnknown or settle finds out.
+   */
+  E_STORE_UNKNOWN: {
     /** The call of a transaction that failed. */
     call?: FailedCall;
   };

@@ -1821,6 +1821,7 @@ PlainCode = Literal[
     "E_STORE_IO",
     "E_STORE_READONLY",
     "E_STORE_REPLACED",
+    "E_STORE_UNKNOWN",
     "E_STORE_VERSION",
 ]
 
