@@ -64,8 +64,11 @@ func (t *tx) ask(query string, args ...any) {
 
 // replay hands over the rows of an early answer. It reports false if there is none.
 func (t *tx) replay(query string, args, fields []any, next func() error) (found bool, err error) {
-	if len(t.early) == 0 || t.flush() != nil {
+	if len(t.early) == 0 {
 		return false, nil
+	}
+	if err := t.flush(); err != nil {
+		return true, err
 	}
 	a := t.early.to(query, args)
 	if a == nil {

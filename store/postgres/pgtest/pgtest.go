@@ -156,11 +156,16 @@ func (s *Server) Start() error {
 			return err
 		}
 		up, stop := context.WithCancel(ctx)
+		exited := s.exited
 		go func() {
-			<-s.exited
-			stop()
+			select {
+			case <-exited:
+				stop() // it will never be up
+			case <-up.Done():
+			}
 		}()
 		err := awaits(up, s.URL(""))
+		stop()
 		if err == nil || ctx.Err() != nil {
 			return s.explain(err)
 		}
