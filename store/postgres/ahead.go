@@ -90,7 +90,7 @@ func (t *tx) replay(query string, args, fields []any, next func() error) (found 
 
 // readAhead asks what a write of the scope will.
 func (t *tx) readAhead(scope *store.Scope) {
-	if scope == nil || len(scope.Runs) != 1 {
+	if scope == nil || len(scope.Runs) != 1 { // it is no single call
 		return
 	}
 	run := digest(scope.Runs[0])
@@ -134,4 +134,4 @@ func (t *tx) askAdmissions(task int64) {
 }
 
 // changes is called before the transaction changes anything.
-func (t *tx) changes() { t.early = nil }
+func (t *tx) changes() { t.early, t.changed = nil, true }

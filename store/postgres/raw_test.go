@@ -40,7 +40,7 @@ func (h *RawHost) send() error {
 func (h *RawHost) begin(keys bool) {
 	a := h.store.address
 	h.queue("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
-	h.queue(settings, "5000")
+	h.queue(settings, "5000", "5000")
 	h.queue(lockShared, []int64{a.lockKey(lockStore, "")})
 	h.queue(lockExclusive, []int64{a.lockKey(lockRun, h.run)})
 	if keys {

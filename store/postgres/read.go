@@ -44,7 +44,6 @@ func (s *Store) read(ctx context.Context, fn func(store.Tx) error) (refused, err
 	if t.broken != nil {
 		return nil, t.broken
 	}
-	t.store.counted.keep(t.counts)
-	t.store.queue.holdings.keep(t.resources)
+	t.remember()
 	return refused, nil
 }

@@ -33,8 +33,9 @@ type tx struct {
 	// remembered once it is committed.
 	counts    counts
 	resources map[string]holding
-	// early are answers that were foreseen.
-	early early
+	// early are answers that were foreseen; changed says that they no longer hold.
+	early   early
+	changed bool
 	// broken is the first failure of a statement. After it nothing more is run.
 	broken error
 }

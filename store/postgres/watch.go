@@ -50,7 +50,7 @@ func (n *news) loop() {
 	defer close(n.ended)
 	for range n.fresh {
 		n.notify()
-		time.Sleep(between)
+		pause(n.store.life, between)
 	}
 }
 

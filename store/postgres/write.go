@@ -69,8 +69,11 @@ func (s *Store) try(ctx context.Context, members []*write) (culprit *write, err 
 		}
 		kept = kept || w.err == nil
 	}
-	if !kept {
-		return nil, nil // everyone has refused, and nothing is left to keep
+	if !kept { // everyone has refused, and nothing is left but what was learnt
+		if !t.changed {
+			t.remember()
+		}
+		return nil, nil
 	}
 	return nil, t.commit(members)
 }
@@ -91,7 +94,7 @@ func (t *tx) blame(w *write, members []*write) (culprit *write, err error) {
 // must not keep its locks from everybody for good: it finds its connection gone
 // when it goes on. And what is acknowledged is on the disk, whatever is usual in
 // the database.
-const settings = "SELECT set_config('lock_timeout', $1, true), set_config('idle_in_transaction_session_timeout', $1, true), set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true)"
+const settings = "SELECT set_config('lock_timeout', $1, true), set_config('idle_in_transaction_session_timeout', $2, true), set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true)"
 
 // beginWrite queues the beginning of a write: settings, locks, and then the time and
 // what the store says of itself. It waits for the locks if it is told to, so
@@ -99,7 +102,8 @@ const settings = "SELECT set_config('lock_timeout', $1, true), set_config('idle_
 func (t *tx) beginWrite(scope *store.Scope, wait bool) error {
 	t.writes, t.scope = true, scope
 	t.queue("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
-	t.queue(settings, fmt.Sprint(t.store.options.BusyTimeout.Milliseconds()))
+	busy := t.store.options.BusyTimeout
+	t.queue(settings, fmt.Sprint(busy.Milliseconds()), fmt.Sprint(max(busy, DefaultBusyTimeout).Milliseconds()))
 	t.lockScope(scope)
 	t.queueIdentity()
 	if wait {
@@ -157,8 +161,7 @@ func (t *tx) commit(members []*write) error {
 	_ = t.flush()
 	switch {
 	case t.broken == nil && tag == "COMMIT" && !tookWarning(t.conn):
-		t.store.counted.keep(t.counts)
-		t.store.queue.holdings.keep(t.resources)
+		t.remember()
 		t.store.news.tell()
 		return nil
 	case t.broken == nil && tag == "COMMIT", t.broken != nil && outcomeUnknown(t.broken):
@@ -188,6 +191,12 @@ func unknown(err error) error {
 	e := schema.Errorf(schema.ErrStoreUnknown, "the connection to the server was lost during the commit; whether the call took effect is not known")
 	e.Err = err
 	return e
+}
+
+// remember keeps what the transaction has learnt of committed rows.
+func (t *tx) remember() {
+	t.store.counted.keep(t.counts)
+	t.store.queue.holdings.keep(t.resources)
 }
 
 // end leaves the connection without a transaction. If that fails it is closed,
