@@ -12,9 +12,10 @@ from __future__ import annotations
 import os
 import select
 import subprocess
+import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import IO, Any, cast
 
 from . import _fork
@@ -28,9 +29,18 @@ from ._session import Listener, Session, handshake_error, initialize_params
 CREATION_FLAGS = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 
 # Whether a caller can wait for answers without taking any of them: an interrupt must lose none.
-_CAN_WAIT = hasattr(select, "poll")
+_CAN_WAIT = sys.platform != "win32"
 # How long the connection's own thread stands aside after the last call, in seconds.
 _ASIDE = 0.01
+
+
+def _waiter(pipe: IO[bytes]) -> Callable[[], object]:
+    """Returns a function that waits until something has arrived."""
+    if sys.platform == "win32":
+        return lambda: None
+    arrival = select.poll()
+    arrival.register(pipe, select.POLLIN)
+    return arrival.poll
 
 
 class Connection:
@@ -65,9 +75,7 @@ class Connection:
         _fork.register(self)
         self._stdin = cast("IO[bytes]", self._process.stdin)
         self._stdout = cast("IO[bytes]", self._process.stdout)
-        if _CAN_WAIT:
-            self._arrival = select.poll()
-            self._arrival.register(self._stdout, select.POLLIN)
+        self._await_arrival = _waiter(self._stdout)
         self._drainer = threading.Thread(target=self._drain, name="taskforce-stderr", daemon=True)
         self._drainer.start()
         self._reader = threading.Thread(target=self._read, name="taskforce-stdout", daemon=True)
@@ -161,7 +169,7 @@ class Connection:
         taking = False
         try:
             while not reply.done() and not self._stdout.closed:
-                self._arrival.poll()
+                self._await_arrival()
                 taking = True
                 if not self._receive():
                     break  # the connection's thread learns why
