@@ -8,7 +8,6 @@ stands aside once calls come one by one.
 
 from __future__ import annotations
 
-import contextlib
 import select
 import sys
 import threading
@@ -71,8 +70,11 @@ class Reading:
                 self._source.give_up()
             raise
         finally:
-            with contextlib.suppress(RuntimeError):  # the role is another one's
+            try:
                 self._role.release()
+            except RuntimeError:
+                pass  # The role is another one's.
+            else:
                 if not reply.done() or self._source.waits():
                     self._needed.set()
 
