@@ -121,6 +121,10 @@ test-node: build node
 test-python: build $(VENV)/ready
 	cd $(PYTHON_DIR) && $(VENV_PYTHON) -m pytest -q
 
+.PHONY: bench-python
+bench-python: build ## compare both Python clients with loops written by hand
+	PYTHONPATH=$(PYTHON_DIR)/src $(PYTHON) $(PYTHON_DIR)/bench/overhead.py
+
 .PHONY: reference-python
 reference-python: $(VENV)/ready ## write the reference of the Python package to dist/reference-python
 	PYTHONPATH=$(PYTHON_DIR)/src $(VENV_PYTHON) -m pdoc taskforce_sidecar -o $(DIST)/reference-python
@@ -199,7 +203,7 @@ lint-node: node
 
 .PHONY: lint-python
 lint-python: $(VENV)/ready
-	cd $(PYTHON_DIR) && $(VENV_PYTHON) -m ruff format --check . && $(VENV_PYTHON) -m ruff check . && $(VENV_PYTHON) -m mypy && $(VENV_PYTHON) -m pyright src
+	cd $(PYTHON_DIR) && $(VENV_PYTHON) -m ruff format --check . && $(VENV_PYTHON) -m ruff check . && $(VENV_PYTHON) -m mypy && $(VENV_PYTHON) -m mypy --platform win32 --cache-dir .mypy_cache/win32 src && $(VENV_PYTHON) -m pyright src
 
 .PHONY: cross
 cross: ## compile and vet for every platform

@@ -83,6 +83,36 @@ def test_the_installed_command_is_the_carried_binary(installed: Path, binary: st
     assert served.stdout == '{"jsonrpc":"2.0","id":1,"result":{}}\n'
 
 
+def test_the_asyncio_client_runs_where_the_wheel_is_installed(installed: Path) -> None:
+    code = """
+import asyncio, os
+from taskforce_sidecar import AsyncClient, TaskforceError, with_reservation
+
+LEAD = {"role": "lead", "sessionId": "lead"}
+
+async def work(running):
+    return {"kind": "terminal", "outcome": "succeeded", "quiescent": True, "evidence": "here"}
+
+async def main():
+    async with AsyncClient("async-store") as client:
+        task = await client.task.open({"title": "x"}, "run", LEAD)
+        owner = {"owner": "a", "owner_session": "a"}
+        await client.task.claim({"task_id": task["task_id"], **owner}, "run", LEAD)
+        wanted = {"operation_key": "k", "task_id": task["task_id"], "generation": 0}
+        wanted.update(mode="read", kind="new", resources=[])
+        request = {"input": wanted, "run_id": "run", "authority": LEAD, "session_id": "a"}
+        async with client.watch("run") as changes:
+            print((await with_reservation(client, request, work))["state"])
+            print(await changes.__anext__())
+        os.kill(client.pid, 9)
+        print((await client.governor.summary("run"))["used"]["active"])
+
+asyncio.run(main())
+"""
+    done = run(installed, "python", "-c", code)
+    assert done.stdout.split("\n") == ["settled", "{'runId': 'run'}", "0", ""], done.stderr
+
+
 def test_annotations_mean_something_at_run_time(installed: Path) -> None:
     """Libraries that read types from annotations can do so on every Python."""
     code = """

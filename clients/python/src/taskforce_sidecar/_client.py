@@ -119,6 +119,9 @@ class Client(ConnectionCalls):
         """Returns a sidecar that lives, after starting it again if need be."""
         if _fork.is_foreign(self._owner):
             raise _fork.forked(self._owner)
+        connection = self._connection
+        if connection.alive and not self._closing.is_set():
+            return connection  # the usual
         with self._lock:
             if self._closing.is_set():
                 raise closed()

@@ -1,16 +1,12 @@
 """One sidecar process, for the blocking client.
 
-Callers write their own frames. Answers are read by whoever holds the role of the reader, on behalf
-of all: a caller that finds the role free takes it until its own answer is there, because waking
-another thread costs as much as the round trip itself. While nobody calls, and as long as several
-do, a thread of the connection has the role; it stands aside once calls come one by one. Another
-thread drains stderr, so that the sidecar never blocks on it.
+Callers write their own frames and wait for the answers, which `Reading` has somebody read. A thread
+drains stderr, so that the sidecar never blocks on it.
 """
 
 from __future__ import annotations
 
 import os
-import select
 import subprocess
 import threading
 import time
@@ -21,16 +17,12 @@ from . import _fork
 from ._errors import TaskforceError, lost, start_failed, unsent
 from ._generated import InitializeResult
 from ._launch import EXIT_GRACE, READ_SIZE, Launch, Tail
+from ._reading import Reading
 from ._reply import Reply
 from ._session import Listener, Session, handshake_error, initialize_params
 
 # Without it, a host with a window but no console would show one on Windows.
 CREATION_FLAGS = getattr(subprocess, "CREATE_NO_WINDOW", 0)
-
-# Whether a caller can wait for answers without taking any of them: an interrupt must lose none.
-_CAN_WAIT = hasattr(select, "poll")
-# How long the connection's own thread stands aside after the last call, in seconds.
-_ASIDE = 0.01
 
 
 class Connection:
@@ -42,9 +34,6 @@ class Connection:
         self._lock = threading.Lock()  # guards the session
         self._writing = threading.Lock()  # one frame at a time
         self._watching = threading.Lock()  # one watch or unwatch at a time
-        self._reading = threading.Lock()  # the role of the reader
-        self._needed = threading.Event()  # that the connection's thread takes the role
-        self._frames = 0  # how many were sent
         self._fault: TaskforceError | None = None
         self._closing = False
         self._tail = Tail()
@@ -64,10 +53,7 @@ class Connection:
             raise start_failed(f"cannot start {launch.command[0]}: {error}") from error
         _fork.register(self)
         self._stdin = cast("IO[bytes]", self._process.stdin)
-        self._stdout = cast("IO[bytes]", self._process.stdout)
-        if _CAN_WAIT:
-            self._arrival = select.poll()
-            self._arrival.register(self._stdout, select.POLLIN)
+        self._reading = Reading(cast("IO[bytes]", self._process.stdout), self)
         self._drainer = threading.Thread(target=self._drain, name="taskforce-stderr", daemon=True)
         self._drainer.start()
         self._reader = threading.Thread(target=self._read, name="taskforce-stdout", daemon=True)
@@ -115,7 +101,7 @@ class Connection:
 
     def _abort(self) -> None:
         self._process.kill()
-        self._needed.set()
+        self._reading.call_back()
         self._reader.join()
 
     def call(self, method: str, params: Mapping[str, Any]) -> Any:
@@ -127,8 +113,7 @@ class Connection:
         try:
             self._send(frame)
             sent = True
-            if _CAN_WAIT and self._reading.acquire(blocking=False):
-                self._read_until(reply)
+            self._reading.until(reply)
             return reply.result()
         finally:
             if not reply.done():  # interrupted, for example by Ctrl-C
@@ -144,7 +129,6 @@ class Connection:
         with self._writing:
             if self._closing:
                 raise unsent("the sidecar's input was ended")
-            self._frames += 1
             try:
                 written = self._stdin.write(frame)
                 while written < len(frame):
@@ -156,64 +140,28 @@ class Connection:
                 if not isinstance(error, (OSError, ValueError)):
                     raise
 
-    def _read_until(self, reply: Reply) -> None:
-        """Reads, in the role that the caller has taken, until the reply is there."""
-        taking = False
+    def take(self, data: bytes) -> None:
+        """Hands answers to those who wait for them."""
+        if self._fault:
+            return
         try:
-            while not reply.done() and not self._stdout.closed:
-                self._arrival.poll()
-                taking = True
-                if not self._receive():
-                    break  # the connection's thread learns why
-                taking = False
-        except BaseException:
-            if taking:
-                # The interrupt may have taken away an answer that somebody waits for.
-                self._process.kill()
-            raise
-        finally:
-            self._reading.release()
-            if not reply.done() or self._session.waits:
-                self._needed.set()
+            with self._lock:
+                self._session.receive(data)
+        except TaskforceError as error:
+            self._fault = error
+            self._process.kill()
 
-    def _receive(self) -> bool:
-        """Hands answers to those who wait for them. Returns false at the end of the output."""
-        data = self._stdout.read(READ_SIZE)
-        if data and not self._fault:
-            try:
-                with self._lock:
-                    self._session.receive(data)
-            except TaskforceError as error:
-                self._fault = error
-                self._process.kill()
-        return bool(data)
+    def waits(self) -> bool:
+        """Says whether an answer is due."""
+        return self._session.waits
+
+    def give_up(self) -> None:
+        """Ends the sidecar, because something that it wrote was lost."""
+        self._process.kill()
 
     def _read(self) -> None:
-        """Reads whenever no caller does, until the sidecar ends."""
-        while self._read_while_needed():
-            self._stand_aside()
-        self._bury()
-
-    def _read_while_needed(self) -> bool:
-        """Reads until calls come one by one. Returns false at the end of the output."""
-        while True:
-            with self._reading:
-                if not self._receive():
-                    return False
-            if _CAN_WAIT and not self._session.waits:
-                return True
-
-    def _stand_aside(self) -> None:
-        """Leaves the reading to callers, until one needs help or all are silent."""
-        seen = -1
-        while seen != self._frames:
-            seen = self._frames
-            if self._needed.wait(_ASIDE):
-                break
-        self._needed.clear()
-
-    def _bury(self) -> None:
-        """Learns how the sidecar ended, and tells those who wait for it."""
+        """Sees that answers are read until the sidecar ends, and tells those who still wait."""
+        self._reading.run()
         try:
             status = self._process.wait(EXIT_GRACE)
         except subprocess.TimeoutExpired:
@@ -223,8 +171,7 @@ class Connection:
         self._drainer.join(EXIT_GRACE)
         with self._lock:
             self._session.lose(self._fault or lost(self._tail.obituary(status)))
-        with self._reading:
-            self._stdout.close()
+        self._reading.close()
         with self._writing:
             self._stdin.close()
 
@@ -262,7 +209,7 @@ class Connection:
         self._closing = True
         self._stdin.close()
         self._writing.release()
-        self._needed.set()
+        self._reading.call_back()
 
     def close(self, timeout: float) -> None:
         """Retires the sidecar and waits until it is gone."""

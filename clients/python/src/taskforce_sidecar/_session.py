@@ -86,10 +86,9 @@ class Session:
                 text = line.decode()
                 message, end = _DECODER.raw_decode(text)
             except ValueError:
+                message, end, text = None, 0, ""
+            if end != len(text):  # more than one JSON text
                 message = None
-            else:
-                if end != len(text):
-                    message = None
             if not isinstance(message, dict):
                 raise lost(f"the sidecar wrote something that is not protocol: {line[:200]!r}")
             self._dispatch(cast("dict[str, Any]", message))
