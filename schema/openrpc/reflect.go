@@ -173,7 +173,7 @@ func applyRule(property *jsonschema.Schema, rule string) {
 	case "object":
 		property.Type = "object"
 	case "params":
-		property.OneOf = []*jsonschema.Schema{{Type: "object"}, {Type: "array", Items: jsonschema.TrueSchema}}
+		property.OneOf = []*jsonschema.Schema{{Type: "object"}, {Type: "array"}}
 	case "id":
 		property.OneOf = []*jsonschema.Schema{{Type: "string"}, {Type: "number"}, {Type: "null"}}
 	}
