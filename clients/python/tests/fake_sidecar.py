@@ -13,7 +13,12 @@ SERVER: dict[str, Any] = {
     "server": {"name": "fake"},
     "engine": {"name": "none"},
     "store": {"id": "0", "schema_version": 1, "location": "nowhere"},
-    "capabilities": {"max_frame_bytes": 1000, "max_in_flight": 8, "watch": True, "watch_by": "poll"},
+    "capabilities": {
+        "max_frame_bytes": 1000,
+        "max_in_flight": 8,
+        "watch": True,
+        "watch_by": "poll",
+    },
     "pinned": None,
 }
 
