@@ -182,7 +182,7 @@ func (w *referenceWriter) alternatives(s *jsonschema.Schema) []string {
 	switch {
 	case s.Type == "object" && s.Properties != nil && s.Properties.Len() == 0:
 		return []string{"{}"}
-	case s.Enum != nil && len(s.Enum) > 10:
+	case len(s.Enum) > 10:
 		return []string{"string"}
 	case s.Enum != nil:
 		var values []string
