@@ -19,7 +19,8 @@
 // because that library re-encodes parameters, mangles ids and drops replies at
 // end of input. What the reader can settle at once is never shown: faults of
 // the frame, notifications, and, while nothing is queued, requests that change
-// nothing. Its answers are written together, before it waits for more input.
+// nothing or come alone, if the store need not wait. Its answers are written
+// together, before it waits for more input.
 //
 // The dispatcher (queue.go) is one goroutine, so requests take effect in the
 // order received: it submits writes without waiting for their commit, and lets
