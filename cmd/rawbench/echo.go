@@ -7,9 +7,12 @@ import (
 	"io"
 )
 
-// echo parses each line and answers it with an empty result. It writes when it
-// has read everything that has arrived, as any good loop over a pipe does.
-func echo(in io.Reader, out io.Writer) error {
+func nothing() error { return nil }
+
+// echo parses each line, does the work, and answers with an empty result. It
+// writes when it has read everything that has arrived, as any good loop over a
+// pipe does.
+func echo(in io.Reader, out io.Writer, work func() error) error {
 	r, w := bufio.NewReader(in), bufio.NewWriter(out)
 	for {
 		line, err := r.ReadSlice('\n')
@@ -23,6 +26,9 @@ func echo(in io.Reader, out io.Writer) error {
 			ID json.RawMessage `json:"id"`
 		}
 		if err := json.Unmarshal(line, &request); err != nil {
+			return err
+		}
+		if err := work(); err != nil {
 			return err
 		}
 		// A failed write is reported by every later one, so by Flush.

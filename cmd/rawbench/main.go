@@ -4,6 +4,7 @@
 //
 //	rawbench version                            the versions of Go and of SQLite
 //	rawbench echo [FILE]                        answers each line; opens the database first if one is named
+//	rawbench answer FILE RUN COUNT              answers each of COUNT lines after the plain SQL of a reserve
 //	rawbench reserves FILE RUN COUNT PER_COMMIT the plain SQL of COUNT reserves
 //	rawbench fill FILE RUN=COUNT...             writes runs that retain COUNT settled reservations each
 package main
@@ -19,7 +20,7 @@ import (
 	"strings"
 )
 
-var errUsage = errors.New("usage: rawbench version | echo [FILE] | reserves FILE RUN COUNT PER_COMMIT | fill FILE RUN=COUNT")
+var errUsage = errors.New("usage: rawbench version | echo [FILE] | answer FILE RUN COUNT | reserves FILE RUN COUNT PER_COMMIT | fill FILE RUN=COUNT")
 
 func main() {
 	if err := run(context.Background(), os.Args[1:]); err != nil {
@@ -37,9 +38,11 @@ func run(ctx context.Context, args []string) error {
 	case command == "version" && len(args) == 0:
 		return printVersion(ctx)
 	case command == "echo" && len(args) == 0:
-		return echo(os.Stdin, os.Stdout)
+		return echo(os.Stdin, os.Stdout, nothing)
 	case command == "echo" && len(args) == 1:
 		return openAndEcho(ctx, args[0])
+	case command == "answer" && len(args) == 3:
+		return answer(ctx, args)
 	case command == "reserves" && len(args) == 4:
 		return printReserves(ctx, args)
 	case command == "fill" && len(args) >= 2:
@@ -72,7 +75,32 @@ func openAndEcho(ctx context.Context, file string) error {
 	if err := db.conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
 		return err
 	}
-	return echo(os.Stdin, os.Stdout)
+	return echo(os.Stdin, os.Stdout, nothing)
+}
+
+// answer is the least that a sidecar can do for a reserve.
+func answer(ctx context.Context, args []string) error {
+	count, err := strconv.Atoi(args[2])
+	if err != nil {
+		return errUsage
+	}
+	db, err := openBaseline(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	defer db.close()
+	admissions, err := db.open(ctx, args[1], count)
+	if err != nil {
+		return err
+	}
+	return echo(os.Stdin, os.Stdout, func() error {
+		if len(admissions) == 0 {
+			return errUsage
+		}
+		next := admissions[:1]
+		admissions = admissions[1:]
+		return db.commit(ctx, next)
+	})
 }
 
 func printReserves(ctx context.Context, args []string) error {

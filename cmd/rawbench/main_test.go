@@ -58,7 +58,7 @@ func TestStatements(t *testing.T) {
 
 func TestEcho(t *testing.T) {
 	var out bytes.Buffer
-	if err := echo(strings.NewReader("{\"id\":1}\n{\"id\":\"a\",\"method\":\"ping\"}\n"), &out); err != nil {
+	if err := echo(strings.NewReader("{\"id\":1}\n{\"id\":\"a\",\"method\":\"ping\"}\n"), &out, nothing); err != nil {
 		t.Fatal(err)
 	}
 	want := "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"result\":{}}\n"

@@ -34,10 +34,16 @@ export async function throughput(bench) {
 export async function latency(bench) {
   const { store, governor, file } = sides(bench);
   const echo = new Pipe(bench, bench.rawbench, 'echo');
-  const { sidecar, raw, pipe } = await interleave(bench.rounds, {
+  const { sidecar, answer, raw, pipe } = await interleave(bench.rounds, {
     sidecar: async (round) => {
       const tasks = await openTasks(store, `round-${round}`, FEW);
       return medianMicroseconds(tasks, (task) => reserve(governor, task));
+    },
+    answer: async (round) => {
+      const least = new Pipe(bench, bench.rawbench, 'answer', file, `answer-${round}`, String(FEW));
+      const time = await medianMicroseconds(numbers(FEW), () => least.roundTrips(PING, 1, 1));
+      await least.close();
+      return time;
     },
     raw: (round) => bench.raw('reserves', file, `round-${round}`, FEW, 1).microseconds,
     pipe: () => medianMicroseconds(numbers(ROUND_TRIPS), () => echo.roundTrips(PING, 1, 1)),
@@ -47,6 +53,10 @@ export async function latency(bench) {
       measured: median(sidecar),
       compared: median(raw) + median(pipe),
       ratioAtMost: 1.15,
+    }),
+    row('4', 'reserve / a bare loop that answers after the raw transaction', 'us', {
+      measured: median(sidecar),
+      compared: median(answer),
     }),
   ];
 }
