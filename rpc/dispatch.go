@@ -122,18 +122,27 @@ func (op *operation) begin(s *session, c *call) {
 		}
 		return
 	}
-	fn, scope, err := op.bind(s, c.params)
-	if err == nil && op.needsMigration() {
-		err = s.prepare(c.ctx)
-	}
+	err := op.ready(s, c)
 	switch {
 	case err != nil:
 		s.reply(c, nil, err)
 	case op.spec.Is(schema.Mutates):
-		s.submit(c, scope, fn)
+		s.submit(c)
 	default:
-		s.read(c, fn)
+		s.read(c)
 	}
+}
+
+// ready reads the parameters of a call, unless the reader has done so in vain,
+// and sees to what must come before it.
+func (op *operation) ready(s *session, c *call) (err error) {
+	if c.run != nil {
+		return nil
+	}
+	if c.run, c.scope, err = op.bind(s, c.params); err == nil && op.needsMigration() {
+		err = s.prepare(c.ctx)
+	}
+	return err
 }
 
 // needsMigration reports whether the retry accounting must be complete before the operation.

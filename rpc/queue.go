@@ -72,16 +72,10 @@ func (s *session) settle(c *call) bool {
 func (s *session) writeNow(c *call) (done bool) {
 	done = true // by a panic too
 	s.contain(c, func() {
-		fn, _, err := c.op.bind(s, c.params)
-		if err == nil && c.op.needsMigration() {
-			err = s.prepare(c.ctx)
-		}
 		var result any
+		err := c.op.ready(s, c)
 		if err == nil {
-			done, err = s.store.WriteNow(c.ctx, func(tx store.Tx) (err error) {
-				result, err = fn(tx)
-				return err
-			})
+			done, err = s.store.WriteNow(c.ctx, c.into(&result))
 		}
 		if done {
 			s.reply(c, result, err)
@@ -166,29 +160,31 @@ func (s *session) prepare(ctx context.Context) error {
 	return err
 }
 
-// submit runs fn as a write of the scope. Its place in the order is taken at
+// into is what the call does in a transaction, with the result put aside.
+func (c *call) into(result *any) func(store.Tx) error {
+	return func(tx store.Tx) (err error) {
+		*result, err = c.run(tx)
+		return err
+	}
+}
+
+// submit runs a call as a write of its scope. Its place in the order is taken at
 // once; the reply follows the commit.
-func (s *session) submit(c *call, scope store.Scope, fn func(store.Tx) (any, error)) {
+func (s *session) submit(c *call) {
 	var result any
 	s.pending.Add(1)
-	s.store.Submit(store.WithScope(c.ctx, scope), func(tx store.Tx) (err error) {
-		result, err = fn(tx)
-		return err
-	}, func(err error) {
+	s.store.Submit(store.WithScope(c.ctx, c.scope), c.into(&result), func(err error) {
 		defer s.pending.Done()
 		s.contain(c, func() { s.reply(c, result, err) })
 	})
 }
 
-// read runs fn on the state that every write before it has led to. The
+// read runs a call on the state that every write before it has led to. The
 // transaction is over before the reply is sent.
-func (s *session) read(c *call, fn func(store.Tx) (any, error)) {
+func (s *session) read(c *call) {
 	s.pending.Wait()
 	var result any
-	err := s.store.Read(c.ctx, func(tx store.Tx) (err error) {
-		result, err = fn(tx)
-		return err
-	})
+	err := s.store.Read(c.ctx, c.into(&result))
 	s.reply(c, result, err)
 }
 
@@ -200,7 +196,7 @@ func (s *session) reply(c *call, result any, err error) {
 	if !c.replied.CompareAndSwap(false, true) {
 		return
 	}
-	c.reply, c.params = text, nil
+	c.reply, c.params, c.run = text, nil, nil
 	if c.number == 0 {
 		s.stream.finish(c)
 		return

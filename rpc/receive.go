@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/dsh-taskforce/sidecar/schema"
+	"github.com/dsh-taskforce/sidecar/store"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/sourcegraph/jsonrpc2"
 )
@@ -18,6 +19,10 @@ type call struct {
 	op     *operation
 	method string
 	params jsontext.Value
+	// run is what the call does in a transaction, and scope what that may touch,
+	// once its parameters were read.
+	run   func(store.Tx) (any, error)
+	scope store.Scope
 	// id is echoed exactly; nil for a notification.
 	id jsontext.Value
 	// key is the value of id under which the call has claimed it, "" if it has not.

@@ -40,7 +40,7 @@ func (s *Store) read(ctx context.Context, fn func(store.Tx) error) (refused, err
 	t := s.newTx(ctx, pooled.Conn())
 	defer t.end()
 	t.queue("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-	refused = contain(func() error { return fn(t) })
+	refused = store.Contain(func() error { return fn(t) })
 	if t.broken != nil {
 		return nil, t.broken
 	}

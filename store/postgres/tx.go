@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -71,7 +69,7 @@ func (t *tx) Nested(fn func(store.Tx) error) error {
 	counts := t.counts.clone()
 	// A panic is contained here and not further out, where the savepoint to
 	// undo would no longer be the innermost.
-	err := contain(func() error { return fn(t) })
+	err := store.Contain(func() error { return fn(t) })
 	if t.broken == nil && err != nil {
 		t.counts = counts
 		t.queue("ROLLBACK TO nested")
@@ -184,15 +182,4 @@ func damaged(err error, what string) error {
 	e := schema.Errorf(schema.ErrStoreCorrupt, "the store is damaged: %s", what)
 	e.Err = err
 	return e
-}
-
-// contain turns a panic of a transaction's function into an error, so that it
-// costs one call and not the process.
-func contain(fn func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = &schema.Error{Code: schema.ErrInternal, Message: "the call failed inside the sidecar", Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
-		}
-	}()
-	return fn()
 }

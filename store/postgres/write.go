@@ -139,7 +139,7 @@ func (t *tx) run(w *write, alone bool) {
 	}
 	w.begun = true
 	work := func(tx store.Tx) error {
-		return contain(func() error { return w.fn(tx) })
+		return store.Contain(func() error { return w.fn(tx) })
 	}
 	if alone {
 		w.err = work(t)

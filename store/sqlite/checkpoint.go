@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
 	"time"
 )
 
@@ -85,24 +84,4 @@ func (w *writer) restartLog(length int64) {
 	if err == nil && busy == 0 {
 		w.restarts.at = longLog + longLog/4 // it is cut by the next commit
 	}
-}
-
-// setWaiting says whether the next statements are to wait for a lock.
-func (c *conn) setWaiting(ctx context.Context, wait bool) error {
-	if !wait {
-		return c.setBusyTimeout(ctx, 0)
-	}
-	return c.setBusyTimeout(ctx, c.store.options.BusyTimeout)
-}
-
-func (c *conn) setBusyTimeout(ctx context.Context, timeout time.Duration) error {
-	if timeout == c.busyTimeout {
-		return nil
-	}
-	// Not prepared once: this pragma does its work while it is prepared.
-	if _, err := c.c.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout(%d)", timeout.Milliseconds())); err != nil {
-		return err
-	}
-	c.busyTimeout = timeout
-	return nil
 }

@@ -62,6 +62,26 @@ func (s *Store) connect(ctx context.Context, readOnly bool) (*conn, error) {
 	return &conn{store: s, db: db, c: c, stmts: map[string]*statement{}, busyTimeout: s.options.BusyTimeout, version: -1}, nil
 }
 
+// setWaiting says whether the next statements are to wait for a lock.
+func (c *conn) setWaiting(ctx context.Context, wait bool) error {
+	if !wait {
+		return c.setBusyTimeout(ctx, 0)
+	}
+	return c.setBusyTimeout(ctx, c.store.options.BusyTimeout)
+}
+
+func (c *conn) setBusyTimeout(ctx context.Context, timeout time.Duration) error {
+	if timeout == c.busyTimeout {
+		return nil
+	}
+	// Not prepared once: this pragma does its work while it is prepared.
+	if _, err := c.c.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout(%d)", timeout.Milliseconds())); err != nil {
+		return err
+	}
+	c.busyTimeout = timeout
+	return nil
+}
+
 // dsn spells the options of every connection. The driver applies the pragmas
 // before the connection is used.
 func (s *Store) dsn(readOnly bool) string {

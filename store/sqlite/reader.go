@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"github.com/dsh-taskforce/sidecar/schema"
 	"github.com/dsh-taskforce/sidecar/store"
 )
 
@@ -117,7 +116,7 @@ func runReading(ctx context.Context, c *conn, fn func(store.Tx) error) error {
 	if err := c.refresh(ctx); err != nil {
 		return classify(err, "the database cannot be read")
 	}
-	return contain(func() error { return fn(&tx{ctx: ctx, conn: c, broken: new(error)}) })
+	return store.Contain(func() error { return fn(&tx{ctx: ctx, conn: c, broken: new(error)}) })
 }
 
 // connectReader opens a connection that cannot write, on the file that the
@@ -141,15 +140,4 @@ func (s *Store) connectReader(ctx context.Context) (*conn, error) {
 		return nil, classify(err, "the database cannot be read")
 	}
 	return c, nil
-}
-
-// contain turns a panic of a transaction's function into an error, so that it
-// costs one call and not the process.
-func contain(fn func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = &schema.Error{Code: schema.ErrInternal, Message: "the call failed inside the sidecar", Err: panicked(p)}
-		}
-	}()
-	return fn()
 }

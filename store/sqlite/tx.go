@@ -37,7 +37,7 @@ func (t *tx) Nested(fn func(store.Tx) error) error {
 	mark, added := len(t.conn.ledger.undo), t.conn.added
 	// A panic is contained here and not further out, where the savepoint to
 	// undo would no longer be the innermost.
-	err := contain(func() error { return fn(t) })
+	err := store.Contain(func() error { return fn(t) })
 	if *t.broken != nil {
 		return *t.broken
 	}

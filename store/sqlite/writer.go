@@ -3,8 +3,6 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -295,7 +293,7 @@ func (w *writer) run(ctx context.Context, c *conn, member *write, alone bool) bo
 	}
 	t := &tx{ctx: ctx, conn: c, broken: new(error)}
 	work := func(tx store.Tx) error {
-		return contain(func() error { return member.fn(tx) })
+		return store.Contain(func() error { return member.fn(tx) })
 	}
 	var err error
 	if alone {
@@ -327,6 +325,3 @@ func (w *writer) disconnect() {
 		w.conn = nil
 	}
 }
-
-// panicked describes a panic for the log.
-func panicked(value any) error { return fmt.Errorf("panic: %v\n%s", value, debug.Stack()) }
